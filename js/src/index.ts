@@ -1,0 +1,3 @@
+export { SandboxError } from "./core/error.ts";
+export { loadCore } from "./core/index.ts";
+export type * from "./node/itx.ts";

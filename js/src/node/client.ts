@@ -1,0 +1,104 @@
+/** A client of a running Worker: capnweb over one WebSocket, authorised by a token that never stands in an address. */
+import { newWebSocketRpcSession } from "capnweb";
+import { WebSocket } from "ws";
+import { SandboxError } from "../core/error.ts";
+import type { Itx } from "./itx.ts";
+
+export interface ConnectOptions {
+  /** The Worker's address, `http(s)://host[:port]`. */
+  url: string;
+  /** A token of the project, or of an operator together with `project`. */
+  token: string;
+  /** The project an operator's token acts for. */
+  project?: string;
+}
+
+export interface ItxConnection extends AsyncDisposable {
+  readonly itx: Itx;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the connection and waits until the Worker has accepted the token.
+ * @throws SandboxError `unauthorized` for a refused token, `unreachable` for everything that keeps the connection from opening.
+ */
+export async function connect(options: ConnectOptions): Promise<ItxConnection> {
+  const address = rpcAddress(options);
+  const socket = new WebSocket(address, {
+    headers: { authorization: `Bearer ${options.token}` },
+    perMessageDeflate: false,
+  });
+  await opened(socket, options.url);
+  // capnweb asks for the events and methods that ws has; the types of the two differ only in what nobody calls here.
+  const session: unknown = newWebSocketRpcSession(socket as never);
+  if (!isItx(session)) throw new TypeError("capnweb gave no session");
+  const close = () => closed(socket);
+  return { itx: session, close, [Symbol.asyncDispose]: close };
+}
+
+function isItx(value: unknown): value is Itx {
+  return (typeof value === "object" || typeof value === "function") && value !== null;
+}
+
+function rpcAddress({ url, project }: ConnectOptions): URL {
+  let address: URL;
+  try {
+    address = new URL("/rpc", url);
+  } catch {
+    throw new SandboxError({
+      code: "invalid_argument",
+      message: `the address of the Worker is ${JSON.stringify(url)}; it must be http://host[:port] or https://host[:port]`,
+      details: { got: url },
+      status: 400,
+      retryable: false,
+    });
+  }
+  address.protocol = address.protocol === "https:" ? "wss:" : "ws:";
+  if (project !== undefined) address.searchParams.set("project", project);
+  return address;
+}
+
+function opened(socket: WebSocket, url: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    socket.once("open", () => resolve());
+    socket.once("unexpected-response", (_request, response) => {
+      reject(
+        new SandboxError({
+          code: response.statusCode === 401 ? "unauthorized" : "unreachable",
+          message:
+            response.statusCode === 401
+              ? `${url} refused the token; mint one with \`itx token\`, or check which project it is for`
+              : `${url} answered ${response.statusCode} instead of opening a connection`,
+          details: { url, status: response.statusCode ?? 0 },
+          status: response.statusCode ?? 502,
+          retryable: response.statusCode !== 401,
+        }),
+      );
+      socket.terminate();
+    });
+    socket.once("error", (error) =>
+      reject(
+        new SandboxError({
+          code: "unreachable",
+          message: `${url} cannot be reached (${error.message}); start a server with \`itx dev\`, or give --url`,
+          details: { url },
+          status: 502,
+          retryable: true,
+        }),
+      ),
+    );
+  });
+}
+
+function closed(socket: WebSocket): Promise<void> {
+  if (socket.readyState === WebSocket.CLOSED) return Promise.resolve();
+  return new Promise((resolve) => {
+    // A peer that is gone never answers the closing handshake; the socket is ended after a moment all the same.
+    const timer = setTimeout(() => socket.terminate(), 1_000);
+    socket.once("close", () => {
+      clearTimeout(timer);
+      resolve();
+    });
+    socket.close();
+  });
+}

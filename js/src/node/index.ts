@@ -1,0 +1,5 @@
+export { SandboxError } from "../core/error.ts";
+export { type ConnectOptions, connect, type ItxConnection } from "./client.ts";
+export type * from "./itx.ts";
+export { type OpenOptions, open, type Project } from "./open.ts";
+export { type Server, type ServerOptions, startServer } from "./server.ts";
