@@ -1,0 +1,33 @@
+/** How a refusal reaches a person, and a script. */
+import color from "picocolors";
+
+/** Ends the command with a status that is its result, not a failure to be reported. */
+export class ExitStatus extends Error {
+  readonly status: number;
+  constructor(status: number) {
+    super(`exit status ${status}`);
+    this.status = status;
+  }
+}
+
+export interface Report {
+  code: string;
+  message: string;
+  details?: unknown;
+}
+
+/** The stable code and the message of any error; never a stack. */
+export function describeError(error: unknown): Report {
+  if (!(error instanceof Error)) return { code: "internal_error", message: String(error) };
+  const code = "code" in error && typeof error.code === "string" ? error.code : "internal_error";
+  return { code, message: error.message, ...("details" in error ? { details: error.details } : {}) };
+}
+
+/** Prints the error on standard error, as JSON where JSON was asked for, and gives the exit status. */
+export function reportError(error: unknown, json: boolean, status = 1): number {
+  const report = describeError(error);
+  console.error(
+    json ? JSON.stringify({ error: report }) : `${color.red(`itx: ${report.code}:`)} ${report.message}`,
+  );
+  return status;
+}
