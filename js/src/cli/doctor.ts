@@ -1,0 +1,62 @@
+/** `itx doctor`: what works on this machine, by what means, and what to install. */
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { Command } from "commander";
+import color from "picocolors";
+import { sandboxdPath } from "../engine/sandboxd-path.ts";
+import { ExitStatus } from "./errors.ts";
+import { printJson } from "./output.ts";
+import { globals } from "./target.ts";
+
+interface Finding {
+  check: string;
+  ok: boolean;
+  /** By what means it works, or why it does not. */
+  means: string;
+  advice?: string;
+}
+
+async function findings(): Promise<Finding[]> {
+  if (process.platform !== "linux")
+    return [
+      {
+        check: "embedded engine",
+        ok: false,
+        means: `this is ${process.platform}; the engine needs Linux`,
+        advice: "use Docker: SANDBOX_ENGINE=docker",
+      },
+    ];
+  const { stdout } = await promisify(execFile)(await sandboxdPath(), ["doctor", "--json"]);
+  const checks: Finding[] = JSON.parse(stdout);
+  return [...checks, await dockerFinding()];
+}
+
+/** Docker is another mode, so its absence is advice and no failure. */
+async function dockerFinding(): Promise<Finding> {
+  try {
+    const { stdout } = await promisify(execFile)("docker", ["info", "--format", "{{.ServerVersion}}"]);
+    return { check: "docker mode (optional)", ok: true, means: `Docker ${stdout.trim()}` };
+  } catch {
+    return {
+      check: "docker mode (optional)",
+      ok: true,
+      means: "no Docker engine answers",
+      advice: "only SANDBOX_ENGINE=docker needs one",
+    };
+  }
+}
+
+export function doctorCommand(): Command {
+  return new Command("doctor")
+    .description("what works on this machine, and what to install")
+    .action(async (_options: unknown, command: Command) => {
+      const list = await findings();
+      if (globals(command).json === true) printJson(list);
+      else
+        for (const { check, ok, means, advice } of list) {
+          console.log(`${ok ? color.green("ok") : color.red("no")}  ${check}: ${means}`);
+          if (advice !== undefined) console.log(`      ${advice}`);
+        }
+      if (list.some(({ ok }) => !ok)) throw new ExitStatus(1);
+    });
+}

@@ -1,0 +1,24 @@
+/** `itx token`: mints a token for one project with the server's own keys. */
+import { resolve } from "node:path";
+import { Command } from "commander";
+import { loadKeys } from "../node/keys.ts";
+import { mintToken } from "../worker/tokens.ts";
+import { printResult } from "./output.ts";
+import { globals } from "./target.ts";
+
+export function tokenCommand(): Command {
+  return new Command("token")
+    .description("mint a token for --context, with the keys of the local server or TOKEN_KEYS")
+    .option("--expires <seconds>", "how long it is good for", Number, 3600)
+    .option("--operator", "for every project instead of one")
+    .addHelpText("after", "\nExample:\n  $ itx token --context prj_demo --expires 600")
+    .action(async (options: { expires: number; operator?: boolean }, command: Command) => {
+      const { dir, context, json } = globals(command);
+      const keys = process.env.TOKEN_KEYS ?? (await loadKeys(resolve(dir))).tokenKeys;
+      const token = await mintToken(keys, {
+        ...(options.operator === true ? { operator: true } : { projectId: context }),
+        expiresInSeconds: options.expires,
+      });
+      printResult(token, { token, project: context, expiresInSeconds: options.expires }, json);
+    });
+}
