@@ -1,0 +1,16 @@
+#pragma once
+
+#include <simdjson.h>
+
+#include "slots.hpp"
+
+namespace sandboxes::bindings {
+
+/// What lives from call to call in one instance of the core: values behind handles, and a parser for bodies.
+/// A domain with handles adds its `SlotTable` here.
+struct Session {
+  /// For JSON in `CallInput::body`; the parser of the arguments is busy during a call.
+  simdjson::dom::parser body_parser;
+};
+
+}  // namespace sandboxes::bindings

@@ -1,0 +1,60 @@
+// Runs every tests/vectors/*.json through the boundary, as JavaScript does.
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "boundary.hpp"
+
+namespace {
+
+using sandboxes::bindings::Boundary;
+using Json = nlohmann::json;
+
+std::string read_file(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+/// A vector's `body` is text that travels beside the arguments.
+Json answer_of(Boundary& boundary, const Json& vector) {
+  const std::string input =
+      vector.contains("inputText") ? vector["inputText"].get<std::string>() : vector["input"].dump();
+  std::optional<std::string> body;
+  if (vector.contains("body")) body = vector["body"].get<std::string>();
+  boundary.call(vector["call"].get<std::string>(), input, body);
+  Json answer = Json::parse(boundary.answer());
+  if (boundary.answer_body()) answer["body"] = *boundary.answer_body();
+  return answer;
+}
+
+void run_file(const std::filesystem::path& path) {
+  const Json vectors = Json::parse(read_file(path));
+  REQUIRE(vectors.is_array());
+  Boundary boundary;
+  for (const Json& vector : vectors) {
+    const Json answer = answer_of(boundary, vector);
+    INFO(path.filename().string() << " " << vector["id"] << " answered " << answer.dump());
+    if (vector.contains("error")) {
+      REQUIRE(answer.contains("error"));
+      CHECK(answer["error"]["code"] == vector["error"]);
+    } else {
+      REQUIRE(answer.contains("value"));
+      CHECK(answer["value"] == vector["expect"]);
+      if (vector.contains("expectBody")) CHECK(answer.value("body", Json()) == vector["expectBody"]);
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("every vector has its answer") {
+  std::size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(SANDBOXES_VECTORS)) {
+    if (entry.path().extension() != ".json") continue;
+    run_file(entry.path());
+    ++files;
+  }
+  CHECK(files > 0);
+}
