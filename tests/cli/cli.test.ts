@@ -1,0 +1,123 @@
+/** The command line against a server of its own, as a person and as a script would use it. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Terminal } from "../support/itx-command.ts";
+
+const terminal = new Terminal();
+const itx = (args: string, input?: string) => terminal.sh(`itx ${args}`, input);
+
+beforeAll(async () => {
+  const { status, stderr, stdout } = await terminal.itx(["dev", "--detach", "--port", "0"]);
+  expect(status, stderr).toBe(0);
+  expect(stdout).toMatch(/serving .* at http:\/\/127\.0\.0\.1:\d+, pid \d+/);
+});
+afterAll(() => terminal.close());
+
+describe("the life of a sandbox", () => {
+  test("create, exec, sleep, exec again, list, events, destroy", async () => {
+    expect((await itx("sandboxes create life --type lite --env STAGE=test")).status).toBe(0);
+    expect((await itx("sandboxes exec life -- sh -c 'echo $STAGE > /workspace/stage'")).status).toBe(0);
+    expect((await itx("sandboxes sleep life")).status).toBe(0);
+    expect((await itx("sandboxes exec life -- cat /workspace/stage")).stdout).toBe("test\n");
+    expect((await itx("sandboxes list")).stdout).toMatch(/^\/sandboxes\/life\tlite\trunning\t/);
+    const events = await itx("sandboxes events life");
+    expect(events.stdout).toContain("sandbox/backup-created");
+    expect((await itx("sandboxes restart life")).status).toBe(0);
+    expect((await itx("sandboxes destroy life")).status).toBe(0);
+    const again = await itx("--json sandboxes create life");
+    expect(again.status).toBe(1);
+    expect(JSON.parse(again.stderr).error.code).toBe("sandbox_destroyed");
+  });
+
+  test("exec passes the command's exit code, stdout and stderr, and words as they were given", async () => {
+    await itx("sandboxes create words");
+    const outcome = await terminal.itx(["sandboxes", "exec", "words", "--", "sh", "-c", 'echo "$0" "$1"; echo no >&2; exit 7', "a  b", "it's"]);
+    expect(outcome).toEqual({ status: 7, stdout: "a  b it's\n", stderr: "no\n" });
+    const json = await itx("--json sandboxes exec words -- 'echo one; exit 3'");
+    expect(json.status).toBe(3);
+    expect(JSON.parse(json.stdout)).toEqual({ exitCode: 3, stdout: "one\n", stderr: "" });
+    await itx("sandboxes destroy words");
+  });
+
+  test("a failure of exec itself ends with 125 and the code of the error", async () => {
+    const outcome = await itx("sandboxes exec nobody -- true");
+    expect(outcome.status).toBe(125);
+    expect(outcome.stderr).toMatch(/sandbox_not_found/);
+    expect((await itx("sandboxes events nobody")).status).toBe(1);
+  });
+});
+
+test("run has an itx in scope, as in a smoke test", async () => {
+  const code = `const path = "/sandboxes/smoke";
+    const sb = await itx.sandboxes.get(path).create({ instanceType: "lite" });
+    const r = await sb.exec("ls /");
+    return { exitCode: r.exitCode, stdout: r.stdout };`;
+  const outcome = await terminal.itx(["run", "--context", "prj_smoke", "-e", code]);
+  expect(outcome.status, outcome.stderr).toBe(0);
+  const result = JSON.parse(outcome.stdout);
+  expect(result.exitCode).toBe(0);
+  expect(result.stdout.split("\n")).toContain("workspace");
+  await terminal.itx(["run", "--context", "prj_smoke", "-e", 'await itx.sandboxes.get("/sandboxes/smoke").destroy()']);
+});
+
+test("secrets take material from standard input only, and never show it", async () => {
+  const set = await itx("secrets set weather --origin https://api.weather.test", "wk-123");
+  expect(set.stdout).toBe("/secrets/weather stored, version 1\n");
+  const list = await itx("--json secrets list");
+  expect(JSON.parse(list.stdout)).toMatchObject([{ path: "/secrets/weather", version: 1 }]);
+  expect(list.stdout).not.toContain("wk-123");
+  const bad = await itx("secrets set structured --fields --origin https://api.weather.test", "wk-123");
+  expect(bad.status).toBe(2);
+  expect(bad.stderr).not.toContain("wk-123");
+  expect((await itx("secrets rm weather")).status).toBe(0);
+});
+
+test("egress: show, set from standard input, test a request without sending it", async () => {
+  const policy = JSON.stringify({ default: "deny", rules: [{ id: "one", action: "allow", hosts: ["one.test"] }] });
+  expect((await itx("egress set -", policy)).status).toBe(0);
+  expect(JSON.parse((await itx("egress show")).stdout)).toEqual(JSON.parse(policy));
+  const decision = JSON.parse((await itx("--json egress test https://one.test/x")).stdout);
+  expect(decision).toMatchObject({ kind: "forward", rule: "one" });
+  expect((await itx("egress test https://two.test/x")).stdout).toMatch(/^deny/);
+});
+
+test("a token of one project is refused for another by every command that names it", async () => {
+  const token = (await itx("token --context prj_one --expires 60")).stdout.trim();
+  const url = JSON.parse((await terminal.sh("cat .itx/server.json")).stdout).url;
+  expect((await itx(`--url ${url} --token ${token} --context prj_one sandboxes list`)).status).toBe(0);
+  const other = await itx(`--url ${url} --token ${token} --context prj_two sandboxes list`);
+  expect(other.status).toBe(1);
+  expect(other.stderr).toMatch(/unauthorized/);
+});
+
+describe("what a person meets", () => {
+  test.each([
+    ["sandboxes", 2],
+    ["nonsense", 2],
+    ["--help", 0],
+    ["sandboxes exec --help", 0],
+    ["completion bash", 0],
+    ["completion fish", 0],
+    ["completion tcsh", 2],
+  ])("itx %s ends with %i", async (args, status) => {
+    expect((await itx(args)).status).toBe(status);
+  });
+
+  test("no server: the message says how to start one", async () => {
+    const outcome = await itx("--dir elsewhere sandboxes list");
+    expect(outcome.status).toBe(1);
+    expect(outcome.stderr).toMatch(/itx dev --detach/);
+  });
+
+  test("a second server on the folder is refused, with the first one's address", async () => {
+    const outcome = await itx("dev --detach --port 0");
+    expect(outcome.status).toBe(1);
+    expect(outcome.stderr).toMatch(/server_running.*http:\/\/127/);
+  });
+
+  test("doctor says by what means each part works", async () => {
+    const { status, stdout } = await itx("--json doctor");
+    const checks: { check: string; ok: boolean; means: string }[] = JSON.parse(stdout);
+    expect(checks.length).toBeGreaterThan(4);
+    expect(status).toBe(checks.every(({ ok }) => ok) ? 0 : 1);
+  });
+});
