@@ -98,6 +98,7 @@ struct FunctionEntry {
 
 // ---- One list of functions a domain, defined in codec_<domain>.cpp and joined in functions.cpp.
 
+[[nodiscard]] std::span<const FunctionEntry> deployment_functions();
 [[nodiscard]] std::span<const FunctionEntry> identity_functions();
 
 /// All of them, in an order that is fixed within one build.

@@ -8,7 +8,8 @@ namespace {
 
 std::vector<FunctionEntry> join_all() {
   std::vector<FunctionEntry> joined;
-  for (const auto list : {identity_functions()}) joined.insert(joined.end(), list.begin(), list.end());
+  for (const auto list : {deployment_functions(), identity_functions()})
+    joined.insert(joined.end(), list.begin(), list.end());
   return joined;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sandboxes/errors/boundary.hpp"
+#include "sandboxes/errors/deployment.hpp"
 #include "sandboxes/errors/egress.hpp"
 #include "sandboxes/errors/info.hpp"
 #include "sandboxes/errors/lifecycle.hpp"
@@ -31,8 +32,8 @@ struct VariantOf<std::tuple<Errors...>> {
 }  // namespace internal
 
 /// Every refusal of the core, one small struct a kind. Each domain lists its own in `errors/<domain>.hpp`.
-using Error = internal::VariantOf<
-    internal::Concatenated<BoundaryErrors, StateErrors, EgressErrors, LifecycleErrors>>::type;
+using Error = internal::VariantOf<internal::Concatenated<BoundaryErrors, StateErrors, EgressErrors,
+                                                         LifecycleErrors, DeploymentErrors>>::type;
 
 /// An error as it leaves the core: what JavaScript's `SandboxError` holds.
 struct ErrorReport {
