@@ -147,8 +147,7 @@ test("a server of the sandbox's own on port 80 is reached on loopback", async ()
 });
 
 test.each(["203.0.113.9:22", "203.0.113.9:8443", "[2001:db8::1]:25"])("%s is refused at once", async (target) => {
-  const started = performance.now();
+  // curl ends with 7 when it was refused, and with 28 when nobody answered until its own limit.
   const { exitCode } = await sandbox.exec(`curl -sS -m 20 telnet://${target} </dev/null`);
   expect(exitCode).toBe(7);
-  expect(performance.now() - started).toBeLessThan(15_000);
 });
