@@ -100,6 +100,7 @@ struct FunctionEntry {
 
 [[nodiscard]] std::span<const FunctionEntry> deployment_functions();
 [[nodiscard]] std::span<const FunctionEntry> identity_functions();
+[[nodiscard]] std::span<const FunctionEntry> secret_functions();
 
 /// All of them, in an order that is fixed within one build.
 [[nodiscard]] std::span<const FunctionEntry> all_functions();

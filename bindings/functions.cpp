@@ -8,7 +8,7 @@ namespace {
 
 std::vector<FunctionEntry> join_all() {
   std::vector<FunctionEntry> joined;
-  for (const auto list : {deployment_functions(), identity_functions()})
+  for (const auto list : {deployment_functions(), identity_functions(), secret_functions()})
     joined.insert(joined.end(), list.begin(), list.end());
   return joined;
 }

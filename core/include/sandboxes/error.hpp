@@ -12,6 +12,7 @@
 #include "sandboxes/errors/egress.hpp"
 #include "sandboxes/errors/info.hpp"
 #include "sandboxes/errors/lifecycle.hpp"
+#include "sandboxes/errors/secret.hpp"
 #include "sandboxes/errors/state.hpp"
 
 namespace sandboxes {
@@ -32,8 +33,9 @@ struct VariantOf<std::tuple<Errors...>> {
 }  // namespace internal
 
 /// Every refusal of the core, one small struct a kind. Each domain lists its own in `errors/<domain>.hpp`.
-using Error = internal::VariantOf<internal::Concatenated<BoundaryErrors, StateErrors, EgressErrors,
-                                                         LifecycleErrors, DeploymentErrors>>::type;
+using Error =
+    internal::VariantOf<internal::Concatenated<BoundaryErrors, StateErrors, EgressErrors, LifecycleErrors,
+                                               DeploymentErrors, SecretErrors>>::type;
 
 /// An error as it leaves the core: what JavaScript's `SandboxError` holds.
 struct ErrorReport {

@@ -1,0 +1,29 @@
+#include "sandboxes/errors/secret.hpp"
+#include "sandboxes/strings.hpp"
+
+namespace sandboxes {
+
+std::string SecretMaterialEmpty::message() const {
+  return "The material of a secret is a string, or an object with at least one string, and no string of it "
+         "is empty.";
+}
+Details SecretMaterialEmpty::details() const {
+  return {};
+}
+
+std::string SecretMaterialTooLarge::message() const {
+  return "The material has " + std::to_string(bytes) + " bytes as JSON; the limit is " +
+         std::to_string(limit) + ". Keep large data elsewhere and its key here.";
+}
+Details SecretMaterialTooLarge::details() const {
+  return {{"bytes", bytes}, {"limit", limit}};
+}
+
+std::string SecretOriginInvalid::message() const {
+  return quoted(got) + " is no origin: " + reason + ". Write it as https://host or https://host:port.";
+}
+Details SecretOriginInvalid::details() const {
+  return {{"got", got}, {"reason", reason}};
+}
+
+}  // namespace sandboxes
