@@ -1,0 +1,44 @@
+/** Runs the repository's deployment scripts and wrangler, with nothing of this machine's account in their environment. */
+
+import { execFile } from "node:child_process";
+
+export const root = new URL("../../", import.meta.url).pathname;
+
+export interface Finished {
+  code: number;
+  output: string;
+}
+
+function run(file: string, args: string[], env: Record<string, string>): Promise<Finished> {
+  return new Promise((resolve) => {
+    execFile(file, args, { cwd: root, env: { PATH: process.env.PATH, ...env } }, (error, stdout, stderr) =>
+      resolve({ code: error === null ? 0 : Number(error.code ?? 1), output: stdout + stderr }),
+    );
+  });
+}
+
+/** `npm run wrangler:config -- …` */
+export const generate = (...args: string[]) =>
+  run(process.execPath, ["wrangler/generate-config.ts", ...args], {});
+
+/** `wrangler deploy --dry-run` of one configuration: bundles, validates, uploads nothing, asks no account. */
+export function dryRun(config: string, home: string): Promise<Finished> {
+  const wrangler = `${root}node_modules/wrangler/bin/wrangler.js`;
+  const args = [
+    wrangler,
+    "deploy",
+    "--dry-run",
+    "--containers-rollout=none",
+    "--outdir",
+    `${home}/bundle`,
+    "--config",
+    config,
+  ];
+  return run(process.execPath, args, {
+    HOME: home,
+    CI: "1",
+    NO_COLOR: "1",
+    WRANGLER_SEND_METRICS: "false",
+    WRANGLER_HIDE_BANNER: "true",
+  });
+}

@@ -1,0 +1,76 @@
+/** `npm run wrangler:resources -- --env dev|preview_N|prd [--dry-run]`: the bucket of snapshots and its lifecycle rule. */
+
+import Cloudflare from "cloudflare";
+import { Command, Option } from "commander";
+import { loadCore, SandboxError } from "../js/src/core/index.ts";
+import { defaultBaseName, deploymentNames } from "./names.ts";
+import { planResources } from "./resources.ts";
+
+interface Flags {
+  env: string;
+  name: string;
+  accountId?: string;
+  jurisdiction?: "eu" | "fedramp";
+  apiUrl?: string;
+  dryRun: boolean;
+}
+
+function command(): Command {
+  return new Command("wrangler:resources")
+    .description(
+      "Makes what a deployment needs beside the Worker, and changes nothing that is there already.",
+    )
+    .requiredOption("--env <name>", "dev, preview_<number> or prd")
+    .option("--name <name>", "first part of the Worker's name", defaultBaseName)
+    .addOption(new Option("--account-id <id>", "the Cloudflare account").env("CLOUDFLARE_ACCOUNT_ID"))
+    .addOption(new Option("--jurisdiction <name>", "of the bucket").choices(["eu", "fedramp"]))
+    .addOption(new Option("--api-url <url>", "another address of the API").env("CLOUDFLARE_API_BASE_URL"))
+    .option("--dry-run", "print what would be done and do nothing", false)
+    .addHelpText(
+      "after",
+      "\nThe token is read from CLOUDFLARE_API_TOKEN; it needs Account > Workers R2 Storage > Edit.",
+    );
+}
+
+function required(value: string | undefined, what: string): string {
+  if (value !== undefined && value !== "") return value;
+  throw new SandboxError({
+    code: "invalid_input",
+    message: `${what} is missing: set it in the environment${what === "CLOUDFLARE_ACCOUNT_ID" ? " or give --account-id" : ""}.`,
+    details: { field: what },
+    status: 400,
+    retryable: false,
+  });
+}
+
+async function main(argv: string[]): Promise<void> {
+  const flags = command().parse(argv).opts<Flags>();
+  const core = await loadCore();
+  core.checkQuota({ environments: [{ name: flags.env }] }); // refuses an environment that there is not
+  const client = new Cloudflare({
+    apiToken: required(process.env.CLOUDFLARE_API_TOKEN, "CLOUDFLARE_API_TOKEN"),
+    ...(flags.apiUrl === undefined ? {} : { baseURL: flags.apiUrl }),
+  });
+  const plan = await planResources(client, {
+    accountId: required(flags.accountId, "CLOUDFLARE_ACCOUNT_ID"),
+    bucketName: deploymentNames(flags.env, flags.name).bucketName,
+    lifecycleRule: core.backupLifecycleRule(),
+    ...(flags.jurisdiction === undefined ? {} : { jurisdiction: flags.jurisdiction }),
+  });
+  for (const present of plan.present) console.log(`present: ${present}`);
+  for (const step of plan.steps) {
+    console.log(`${flags.dryRun ? "would " : ""}${step.description}`);
+    if (!flags.dryRun) await step.run();
+  }
+  console.log(
+    plan.steps.length === 0 ? "nothing to do" : flags.dryRun ? "dry run: nothing was changed" : "done",
+  );
+}
+
+try {
+  await main(process.argv);
+} catch (error) {
+  if (!(error instanceof SandboxError)) throw error;
+  console.error(`${error.code}: ${error.message}`);
+  process.exitCode = 1;
+}
