@@ -99,7 +99,7 @@ function ownMembers(core: Core, options: ConfigOptions, quota: QuotaCheck): Memb
     {
       key: "r2_buckets",
       comment: [
-        "Snapshots of /workspace. The SDK asks for this binding by this name; `npm run wrangler:resources` makes it.",
+        "Snapshots of /workspace. The SDK asks for this binding by this name; `npm run ensure-resources` makes it.",
       ],
       value: {
         items: mergeRows(

@@ -1,4 +1,4 @@
-/** `npm run wrangler:resources -- --env dev|preview_N|prd [--dry-run]`: the bucket of snapshots and its lifecycle rule. */
+/** `npm run ensure-resources -- --env dev|preview_N|prd [--dry-run]`: the bucket of snapshots and its lifecycle rule. */
 
 import Cloudflare from "cloudflare";
 import { Command, Option } from "commander";
@@ -16,7 +16,7 @@ interface Flags {
 }
 
 function command(): Command {
-  return new Command("wrangler:resources")
+  return new Command("ensure-resources")
     .description(
       "Makes what a deployment needs beside the Worker, and changes nothing that is there already.",
     )
