@@ -43,7 +43,7 @@ Json env_json(const EnvMap& env) {
 
 Json input_json(const CreateInput& input) {
   Json json{{"instanceType", input.instance_type}};
-  if (input.sleep_after_seconds) json["sleepAfter"] = *input.sleep_after_seconds;
+  if (input.sleep_after) json["sleepAfter"] = sleep_after_json(*input.sleep_after);
   if (input.keep_alive) json["keepAlive"] = *input.keep_alive;
   if (input.env) json["env"] = env_json(*input.env);
   return json;
@@ -51,7 +51,7 @@ Json input_json(const CreateInput& input) {
 
 Result<CreateInput> read_input(Input object) {
   Fields fields(object);
-  CreateInput input{fields.string("instanceType"), fields.optional_number("sleepAfter"),
+  CreateInput input{fields.string("instanceType"), fields.sleep_after("sleepAfter"),
                     fields.optional_boolean("keepAlive"), std::nullopt};
   if (find(object, "env")) input.env = fields.env_map("env");
   return fields.done(std::move(input));
@@ -73,13 +73,13 @@ Result<Record> read_record(Input object) {
 
 Json config_json(const Config& config) {
   Json json{{"env", env_json(config.env)}, {"keepAlive", config.keep_alive}, {"version", config.version}};
-  if (config.sleep_after_seconds) json["sleepAfter"] = *config.sleep_after_seconds;
+  if (config.sleep_after) json["sleepAfter"] = sleep_after_json(*config.sleep_after);
   return json;
 }
 
 Result<Config> read_config(Input object) {
   Fields fields(object);
-  return fields.done(Config{fields.env_map("env"), fields.optional_number("sleepAfter"),
+  return fields.done(Config{fields.env_map("env"), fields.sleep_after("sleepAfter"),
                             fields.boolean("keepAlive"), fields.integer("version")});
 }
 
@@ -217,6 +217,11 @@ Result<Failure> read_failure(Input object) {
 
 }  // namespace
 
+Json sleep_after_json(const SleepAfter& value) {
+  const auto* text = std::get_if<std::string>(&value);
+  return text != nullptr ? Json(*text) : Json(std::get<double>(value));
+}
+
 Json handle_json(const SnapshotHandle& handle) {
   return {{"id", handle.id}, {"expiresAt", handle.expires_at}, {"manifest", handle.manifest}};
 }
@@ -246,7 +251,7 @@ Json payload_json(const Payload& payload) {
                               env[key] = value ? Json(*value) : Json(nullptr);
                             json["env"] = std::move(env);
                           }
-                          if (p.sleep_after_seconds) json["sleepAfter"] = *p.sleep_after_seconds;
+                          if (p.sleep_after) json["sleepAfter"] = sleep_after_json(*p.sleep_after);
                           if (p.keep_alive) json["keepAlive"] = *p.keep_alive;
                           return json;
                         },
@@ -274,7 +279,7 @@ Result<Payload> read_payload(std::string_view name, Input object) {
     ConfiguredPayload payload;
     if (find(object, "env")) payload.env = fields.env_changes("env");
     payload.keep_alive = fields.optional_boolean("keepAlive");
-    payload.sleep_after_seconds = fields.optional_number("sleepAfter");
+    payload.sleep_after = fields.sleep_after("sleepAfter");
     return fields.done(Payload{std::move(payload)});
   }
   if (name == "backup-created" || name == "workspace-restored" || name == "backup-expired") {

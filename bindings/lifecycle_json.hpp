@@ -33,6 +33,8 @@ class Fields {
   std::optional<Input> optional_object(std::string_view key) {
     return keep(read_optional_object(object_, key));
   }
+  /// As text or as a number; whether it is a length of time was decided when it came in.
+  std::optional<lifecycle::SleepAfter> sleep_after(std::string_view key);
   std::vector<Input> array(std::string_view key) { return keep(read_array(object_, key)); }
   std::vector<std::string> strings(std::string_view key);
   std::optional<Input> object(std::string_view key);
@@ -62,6 +64,7 @@ class Fields {
   std::optional<Error> error_;
 };
 
+[[nodiscard]] Json sleep_after_json(const lifecycle::SleepAfter& value);
 [[nodiscard]] Json state_json(const lifecycle::State& state);
 [[nodiscard]] Result<lifecycle::State> read_state(Input object);
 [[nodiscard]] Json payload_json(const lifecycle::Payload& payload);

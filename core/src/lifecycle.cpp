@@ -47,7 +47,24 @@ State initial_state() {
   return {};
 }
 
+namespace {
+
+/// An error text is anybody's: it is cut so that its event stays small, at a character's start.
+std::string shortened(std::string text) {
+  constexpr std::size_t kLimit = 2000;
+  if (text.empty()) return "unknown";
+  if (text.size() <= kLimit) return text;
+  std::size_t end = kLimit;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0U) == 0x80U) --end;
+  text.resize(end);
+  return text;
+}
+
+}  // namespace
+
 void Turn::note(std::string_view name, Payload payload) {
+  if (auto* failure = std::get_if<FailurePayload>(&payload))
+    failure->error = shortened(std::move(failure->error));
   events.push_back({std::string(name), std::move(payload), {}, false});
 }
 
@@ -168,13 +185,13 @@ void apply_configured(Config& config, const ConfiguredPayload& payload) {
       }
     }
   }
-  if (payload.sleep_after_seconds) config.sleep_after_seconds = payload.sleep_after_seconds;
+  if (payload.sleep_after) config.sleep_after = payload.sleep_after;
   if (payload.keep_alive) config.keep_alive = *payload.keep_alive;
 }
 
 Config config_of(const CreateInput& input) {
   Config config;
-  apply_configured(config, {std::nullopt, input.sleep_after_seconds, input.keep_alive});
+  apply_configured(config, {std::nullopt, input.sleep_after, input.keep_alive});
   if (input.env) config.env = *input.env;
   return config;
 }

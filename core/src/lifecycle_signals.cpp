@@ -42,7 +42,7 @@ void settle_env(Turn& turn, Live& live, std::int64_t incarnation, std::int64_t a
 // ---- A new object instance: nothing of what the last one had begun goes on by itself.
 
 void load_live(Turn& turn, Live& live) {
-  turn.effect(ApplySettings{live.config.sleep_after_seconds, live.config.keep_alive});
+  turn.effect(ApplySettings{live.config.sleep_after, live.config.keep_alive});
   const bool running = turn.context.container_running;
   const auto stay_or_go = [&](bool was_announced, std::int64_t incarnation, Container stays) {
     if (running) {

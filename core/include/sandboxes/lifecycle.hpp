@@ -21,12 +21,15 @@ using EnvMap = std::map<std::string, std::string>;
 /// No value means: unset.
 using EnvChanges = std::map<std::string, std::optional<std::string>>;
 
+/// As it was given: seconds, or text like `10m`.
+using SleepAfter = std::variant<double, std::string>;
+
 // ---- What is kept
 
 /// What `create` was given, as far as it was given.
 struct CreateInput {
   std::string instance_type;
-  std::optional<double> sleep_after_seconds;
+  std::optional<SleepAfter> sleep_after;
   std::optional<bool> keep_alive;
   std::optional<EnvMap> env;
   bool operator==(const CreateInput&) const = default;
@@ -50,7 +53,7 @@ struct SnapshotHandle {
 
 struct Config {
   EnvMap env;
-  std::optional<double> sleep_after_seconds;
+  std::optional<SleepAfter> sleep_after;
   bool keep_alive = false;
   std::int64_t version = 0;  ///< counts `configured`, so that a container knows whether it has the newest env
   bool operator==(const Config&) const = default;
@@ -149,7 +152,7 @@ struct CreatedPayload {
 };
 struct ConfiguredPayload {
   std::optional<EnvChanges> env;
-  std::optional<double> sleep_after_seconds;
+  std::optional<SleepAfter> sleep_after;
   std::optional<bool> keep_alive;
   bool operator==(const ConfiguredPayload&) const = default;
 };
@@ -218,7 +221,7 @@ struct SetEnvVars {
   bool allow_raw_secrets = false;
 };
 struct SetSleepAfter {
-  double seconds = 0;
+  SleepAfter value;
 };
 struct SetKeepAlive {
   bool keep_alive = false;
@@ -343,7 +346,7 @@ struct TearDown {
 };
 /// Tell the SDK its idle time. Also after every load: it lives in the SDK's memory.
 struct ApplySettings {
-  std::optional<double> sleep_after_seconds;
+  std::optional<SleepAfter> sleep_after;
   bool keep_alive = false;
   bool operator==(const ApplySettings&) const = default;
 };

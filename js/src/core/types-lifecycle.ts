@@ -20,7 +20,7 @@ export interface SandboxCreateInput {
 export interface SandboxRecord extends SandboxIdentity {
   /** Of the first attempt, ms since the epoch. */
   createdAt: number;
-  input: { instanceType: string; sleepAfter?: number; keepAlive?: boolean; env?: Record<string, string> };
+  input: { instanceType: string; sleepAfter?: string | number; keepAlive?: boolean; env?: Record<string, string> };
 }
 
 /** The newest finished snapshot. */
@@ -48,7 +48,7 @@ export type ContainerState =
 
 export interface SandboxConfig {
   env: Record<string, string>;
-  sleepAfter?: number;
+  sleepAfter?: string | number;
   keepAlive: boolean;
   version: number;
 }
@@ -138,7 +138,7 @@ export type LifecycleEffect =
   | { kind: "configureGit"; incarnation: number }
   | { kind: "takeSnapshot"; incarnation: number; bindingOnly: boolean }
   | { kind: "tearDown"; incarnation: number }
-  | { kind: "applySettings"; sleepAfter?: number; keepAlive: boolean }
+  | { kind: "applySettings"; sleepAfter?: string | number; keepAlive: boolean }
   | { kind: "abortObject" };
 
 export interface LifecycleEvent {
