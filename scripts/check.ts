@@ -23,7 +23,8 @@ const findings: string[] = [];
 
 function run(title: string, command: string, args: string[]): void {
   const result = spawnSync(command, args, { cwd: root, encoding: "utf8", maxBuffer: 64 << 20 });
-  if (result.error !== undefined) findings.push(`${title}: ${command} could not be started: ${result.error.message}`);
+  if (result.error !== undefined)
+    findings.push(`${title}: ${command} could not be started: ${result.error.message}`);
   else if (result.status !== 0) findings.push(`${title}:\n${result.stdout}${result.stderr}`.trimEnd());
 }
 
@@ -31,11 +32,15 @@ function run(title: string, command: string, args: string[]): void {
 function longFunctions(path: string, lines: string[]): string[] {
   const head = path.endsWith(".ts")
     ? /^( *)(export )?(async )?(function\*? \w+|(static |private |override |async |get |set )*[#\w]+\(.*\).*) ?\{$/
-    : /^( *)[\w:<>,&*\[\]~ ]+ \**&?[\w:~]+\(.*\).* ?\{$/;
+    : /^( *)[\w:<>,&*[\]~ ]+ \**&?[\w:~]+\(.*\).* ?\{$/;
   const long: string[] = [];
   for (let start = 0; start < lines.length; start++) {
     const match = head.exec(lines[start] ?? "");
-    if (match === null || /^\s*(if|for|while|switch|namespace|class|struct|describe|return)\b/.test(lines[start] ?? "")) continue;
+    if (
+      match === null ||
+      /^\s*(if|for|while|switch|namespace|class|struct|describe|return)\b/.test(lines[start] ?? "")
+    )
+      continue;
     const close = `${match[1] ?? ""}}`;
     const end = lines.findIndex((line, index) => index > start && line === close);
     if (end > 0 && end - start + 1 > MAX_FUNCTION_LINES)
@@ -53,16 +58,21 @@ function treeRules(): void {
       continue; // deleted in the work tree, not yet in the index
     }
     const lines = text.split("\n");
-    if (lines.length - 1 > MAX_FILE_LINES) findings.push(`${path}: ${lines.length - 1} lines (limit ${MAX_FILE_LINES})`);
+    if (lines.length - 1 > MAX_FILE_LINES)
+      findings.push(`${path}: ${lines.length - 1} lines (limit ${MAX_FILE_LINES})`);
     if (!path.startsWith("tests/")) findings.push(...longFunctions(path, lines));
     lines.forEach((line, index) => {
       const at = `${path}:${index + 1}`;
       if (path !== "scripts/check.ts") {
-        if (/\b(it|test|describe)\.(skip|only|todo)\b/.test(line)) findings.push(`${at}: a skipped or focused test`);
+        if (/\b(it|test|describe)\.(skip|only|todo)\b/.test(line))
+          findings.push(`${at}: a skipped or focused test`);
         if (/\b(TODO|FIXME|XXX)\b/.test(line)) findings.push(`${at}: an unfinished note`);
         if (path.endsWith(".ts") && /(: any\b|\bas any\b|\bas unknown as\b|@ts-(ignore|nocheck))/.test(line))
           findings.push(`${at}: an escape from the type checker`);
-        if (/^core\//.test(path) && /#include <(iostream|fstream|thread|random|chrono|ctime|locale|regex)>/.test(line))
+        if (
+          /^core\//.test(path) &&
+          /#include <(iostream|fstream|thread|random|chrono|ctime|locale|regex)>/.test(line)
+        )
           findings.push(`${at}: the core is pure: no ${line.slice(9)}`);
       }
     });

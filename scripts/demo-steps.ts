@@ -4,7 +4,11 @@ import color from "picocolors";
 export function table(head: string[], rows: string[][]): string {
   const all = [head, ...rows];
   const widths = head.map((_, column) => Math.max(...all.map((row) => (row[column] ?? "").length)));
-  const line = (row: string[]) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ").trimEnd();
+  const line = (row: string[]) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join("  ")
+      .trimEnd();
   return [color.dim(line(head)), ...rows.map(line)].join("\n");
 }
 
@@ -55,6 +59,11 @@ export class Steps {
 
   printTimings(): void {
     console.log("\nTimings");
-    console.log(table(["step", "ms"], this.#timings.map(({ title, ms }) => [title, ms.toFixed(1)])));
+    console.log(
+      table(
+        ["step", "ms"],
+        this.#timings.map(({ title, ms }) => [title, ms.toFixed(1)]),
+      ),
+    );
   }
 }

@@ -31,9 +31,14 @@ async function firstLife(itx: Project): Promise<SandboxHandle> {
   const sandbox = await steps.run("create /sandboxes/main as basic", () =>
     itx.sandboxes.get(PATH).create({ instanceType: "basic" }),
   );
-  await steps.run("create it again: refused", () => refused(() => itx.sandboxes.get(PATH).create(), "sandbox_exists"));
+  await steps.run("create it again: refused", () =>
+    refused(() => itx.sandboxes.get(PATH).create(), "sandbox_exists"),
+  );
   await steps.run("use /sandboxes/nope: refused, and nothing is left behind", async () => {
-    const message = await refused(() => itx.sandboxes.get("/sandboxes/nope").exec("true"), "sandbox_not_found");
+    const message = await refused(
+      () => itx.sandboxes.get("/sandboxes/nope").exec("true"),
+      "sandbox_not_found",
+    );
     const { events } = await itx.streams.get("/sandboxes/nope").read();
     assert.equal(events.length, 0);
     return message;
@@ -82,7 +87,9 @@ async function filesAreBack(sandbox: SandboxHandle): Promise<string> {
   assert.equal(content, "# Notes\nkept like a pet: ä 猫 🐈\n");
   const sum = await sandbox.exec("sha256sum /workspace/picture.bin | cut -d' ' -f1");
   assert.equal(sum.stdout.trim(), createHash("sha256").update(picture).digest("hex"));
-  const git = await sandbox.exec("cd /workspace/app && git status --porcelain --untracked-files=no && git log --format=%s");
+  const git = await sandbox.exec(
+    "cd /workspace/app && git status --porcelain --untracked-files=no && git log --format=%s",
+  );
   assert.equal(git.stdout.trim(), "First", git.stderr);
   const left = await sandbox.exec("ls -d /workspace/app/node_modules");
   assert.notEqual(left.exitCode, 0, "node_modules must not be in a snapshot");
@@ -109,10 +116,14 @@ async function serverRestart(): Promise<SandboxHandle> {
 async function lastLife(itx: Project, sandbox: SandboxHandle): Promise<void> {
   await steps.run("list()", async () => {
     const { sandboxes } = await itx.sandboxes.list();
-    assert.deepEqual(sandboxes.map(({ path, instanceType }) => ({ path, instanceType })), [
-      { path: PATH, instanceType: "basic" },
-    ]);
-    return table(["path", "type", "status"], sandboxes.map((row) => [row.path, row.instanceType, row.status]));
+    assert.deepEqual(
+      sandboxes.map(({ path, instanceType }) => ({ path, instanceType })),
+      [{ path: PATH, instanceType: "basic" }],
+    );
+    return table(
+      ["path", "type", "status"],
+      sandboxes.map((row) => [row.path, row.instanceType, row.status]),
+    );
   });
   await steps.run("destroy: for good", () => sandbox.destroy());
   await steps.run("the name is retired for ever", () =>

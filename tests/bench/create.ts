@@ -6,8 +6,32 @@ import { interleave, percentile, printResult, time } from "./measure.ts";
 
 const RUNS = 50;
 const bwrap = [
-  ...["--unshare-all", "--ro-bind", "/usr", "/usr", "--symlink", "usr/bin", "/bin", "--symlink", "usr/lib", "/lib"],
-  ...["--symlink", "usr/lib64", "/lib64", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "sh", "-c", "true"],
+  ...[
+    "--unshare-all",
+    "--ro-bind",
+    "/usr",
+    "/usr",
+    "--symlink",
+    "usr/bin",
+    "/bin",
+    "--symlink",
+    "usr/lib",
+    "/lib",
+  ],
+  ...[
+    "--symlink",
+    "usr/lib64",
+    "/lib64",
+    "--proc",
+    "/proc",
+    "--dev",
+    "/dev",
+    "--tmpfs",
+    "/tmp",
+    "sh",
+    "-c",
+    "true",
+  ],
 ];
 
 await using server = await startTestServer();
@@ -34,5 +58,7 @@ const floor = percentile(samples.floor ?? [], 0.5);
 const p50 = percentile(samples.create ?? [], 0.5);
 const p99 = percentile(samples.create ?? [], 0.99);
 console.log(`create to first exec over ${RUNS} runs: p50 ${p50.toFixed(1)} ms, p99 ${p99.toFixed(1)} ms`);
-console.log(`bwrap … sh -c true, in turn with them: p50 ${floor.toFixed(1)} ms; at most 10 times that is wanted`);
+console.log(
+  `bwrap … sh -c true, in turn with them: p50 ${floor.toFixed(1)} ms; at most 10 times that is wanted`,
+);
 printResult({ create_to_exec_p50_ms: p50, create_to_exec_p99_ms: p99, create_ratio: p50 / floor });

@@ -3,8 +3,8 @@
  * server, sent directly. FULL=1 streams 1 GB instead of 100 MB.
  */
 import { spawn } from "node:child_process";
-import { createInterface } from "node:readline";
 import { readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
 import { startTestServer } from "../support/server.ts";
 import { startTlsUpstream } from "../support/upstream.ts";
 import { median, printResult } from "./measure.ts";
@@ -42,10 +42,14 @@ async function inside(): Promise<Sample> {
 
 async function directly(): Promise<Sample> {
   const target = `https://bench.test:${upstream.port}`;
-  const child = spawn(process.execPath, ["--input-type=module", "-", target, String(REQUESTS), String(MEGABYTES)], {
-    stdio: ["pipe", "pipe", "inherit"],
-    env: { ...process.env, NODE_EXTRA_CA_CERTS: upstream.caPath, BENCH_CONNECT: "127.0.0.1" },
-  });
+  const child = spawn(
+    process.execPath,
+    ["--input-type=module", "-", target, String(REQUESTS), String(MEGABYTES)],
+    {
+      stdio: ["pipe", "pipe", "inherit"],
+      env: { ...process.env, NODE_EXTRA_CA_CERTS: upstream.caPath, BENCH_CONNECT: "127.0.0.1" },
+    },
+  );
   child.stdin.end(client);
   for await (const line of createInterface(child.stdout)) return JSON.parse(line);
   throw new Error("the client printed nothing");
@@ -63,9 +67,15 @@ await upstream.close();
 const latency = (samples: Sample[]) => median(samples.flatMap((sample) => sample.latencies));
 const first = (samples: Sample[]) => median(samples.map((sample) => sample.first));
 const speed = (samples: Sample[]) => median(samples.map((sample) => sample.mbPerSecond));
-console.log(`kept-alive request: direct ${latency(direct).toFixed(2)} ms, through the door ${latency(door).toFixed(2)} ms`);
-console.log(`first request: direct ${first(direct).toFixed(2)} ms, through the door ${first(door).toFixed(2)} ms`);
-console.log(`stream: direct ${speed(direct).toFixed(0)} MB/s, through the door ${speed(door).toFixed(0)} MB/s`);
+console.log(
+  `kept-alive request: direct ${latency(direct).toFixed(2)} ms, through the door ${latency(door).toFixed(2)} ms`,
+);
+console.log(
+  `first request: direct ${first(direct).toFixed(2)} ms, through the door ${first(door).toFixed(2)} ms`,
+);
+console.log(
+  `stream: direct ${speed(direct).toFixed(0)} MB/s, through the door ${speed(door).toFixed(0)} MB/s`,
+);
 printResult({
   door_added_ms_p50: latency(door) - latency(direct),
   stream_ratio: speed(door) / speed(direct),

@@ -20,7 +20,9 @@ export async function interleave(
   rounds: number,
   contenders: Record<string, (round: number) => Promise<number>>,
 ): Promise<Record<string, number[]>> {
-  const samples: Record<string, number[]> = Object.fromEntries(Object.keys(contenders).map((name) => [name, []]));
+  const samples: Record<string, number[]> = Object.fromEntries(
+    Object.keys(contenders).map((name) => [name, []]),
+  );
   for (let round = 0; round < rounds; round++)
     for (const [name, run] of Object.entries(contenders)) samples[name]?.push(await run(round));
   return samples;
@@ -30,5 +32,7 @@ const round = (value: number) => Math.round(value * 100) / 100;
 
 /** The last line of a benchmark: one JSON object of numbers by name. */
 export function printResult(values: Record<string, number>): void {
-  console.log(`RESULT ${JSON.stringify(Object.fromEntries(Object.entries(values).map(([k, v]) => [k, round(v)])))}`);
+  console.log(
+    `RESULT ${JSON.stringify(Object.fromEntries(Object.entries(values).map(([k, v]) => [k, round(v)])))}`,
+  );
 }

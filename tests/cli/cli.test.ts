@@ -30,7 +30,17 @@ describe("the life of a sandbox", () => {
 
   test("exec passes the command's exit code, stdout and stderr, and words as they were given", async () => {
     await itx("sandboxes create words");
-    const outcome = await terminal.itx(["sandboxes", "exec", "words", "--", "sh", "-c", 'echo "$0" "$1"; echo no >&2; exit 7', "a  b", "it's"]);
+    const outcome = await terminal.itx([
+      "sandboxes",
+      "exec",
+      "words",
+      "--",
+      "sh",
+      "-c",
+      'echo "$0" "$1"; echo no >&2; exit 7',
+      "a  b",
+      "it's",
+    ]);
     expect(outcome).toEqual({ status: 7, stdout: "a  b it's\n", stderr: "no\n" });
     const json = await itx("--json sandboxes exec words -- 'echo one; exit 3'");
     expect(json.status).toBe(3);
@@ -56,7 +66,13 @@ test("run has an itx in scope, as in a smoke test", async () => {
   const result = JSON.parse(outcome.stdout);
   expect(result.exitCode).toBe(0);
   expect(result.stdout.split("\n")).toContain("workspace");
-  await terminal.itx(["run", "--context", "prj_smoke", "-e", 'await itx.sandboxes.get("/sandboxes/smoke").destroy()']);
+  await terminal.itx([
+    "run",
+    "--context",
+    "prj_smoke",
+    "-e",
+    'await itx.sandboxes.get("/sandboxes/smoke").destroy()',
+  ]);
 });
 
 test("secrets take material from standard input only, and never show it", async () => {
@@ -72,7 +88,10 @@ test("secrets take material from standard input only, and never show it", async 
 });
 
 test("egress: show, set from standard input, test a request without sending it", async () => {
-  const policy = JSON.stringify({ default: "deny", rules: [{ id: "one", action: "allow", hosts: ["one.test"] }] });
+  const policy = JSON.stringify({
+    default: "deny",
+    rules: [{ id: "one", action: "allow", hosts: ["one.test"] }],
+  });
   expect((await itx("egress set -", policy)).status).toBe(0);
   expect(JSON.parse((await itx("egress show")).stdout)).toEqual(JSON.parse(policy));
   const decision = JSON.parse((await itx("--json egress test https://one.test/x")).stdout);

@@ -19,7 +19,11 @@ export function blocksOf(page: string): Block[] {
     const start = index + 1;
     const end = lines.findIndex((line, position) => position >= start && line.startsWith("```"));
     if (end < 0) throw new Error(`${page}:${start}: a fence that never closes`);
-    blocks.push({ at: `${page}:${start}`, language: fence[1] ?? "", code: lines.slice(start, end).join("\n") });
+    blocks.push({
+      at: `${page}:${start}`,
+      language: fence[1] ?? "",
+      code: lines.slice(start, end).join("\n"),
+    });
     index = end;
   }
   return blocks;

@@ -1,6 +1,5 @@
 /** Every code block of the README and the guide runs. */
-import { mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { readdirSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Itx } from "../../js/src/node/itx.ts";
 import { Terminal } from "../support/itx-command.ts";
@@ -68,7 +67,9 @@ describe.each(pages)("%s", (page) => {
         else if (/^import /m.test(block.code)) await runProgram(block);
         else await runScript(block, itx);
       } catch (error) {
-        throw new Error(`${block.at}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+        throw new Error(`${block.at}: ${error instanceof Error ? error.message : String(error)}`, {
+          cause: error,
+        });
       }
     }
     if (needsServer) expect((await terminal.itx(["dev", "--stop"])).status).toBe(0);

@@ -1,7 +1,8 @@
 /** At least 120 ways round the door, each tried from inside: none reaches the forbidden server or the host's loopback. */
-import { createServer, type Server } from "node:net";
-import type { AddressInfo } from "node:net";
+
 import type { RequestListener } from "node:http";
+import type { AddressInfo } from "node:net";
+import { createServer, type Server } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { SandboxHandle } from "../../js/src/node/itx.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
@@ -93,7 +94,8 @@ test("every try fails to leave, and to reach the host's loopback", async () => {
     const { stdout, stderr, exitCode } = await sandbox.exec(command, { timeout: 20_000 });
     const output = `${stdout}${stderr}`.replaceAll(/\s+/g, " ").trim();
     lines.push(`${title}: ${exitCode} ${output.slice(0, 100)}`);
-    if (reached.length > before || output.includes(MARK)) escaped.push(`${title}: ${reached.slice(before)} ${output.slice(0, 200)}`);
+    if (reached.length > before || output.includes(MARK))
+      escaped.push(`${title}: ${reached.slice(before)} ${output.slice(0, 200)}`);
     expect(output, title).not.toMatch(/^root:[^:]*:\d+:0:/m);
   }
   console.log(`${tries.length} tries\n${lines.join("\n")}`);

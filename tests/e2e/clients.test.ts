@@ -1,8 +1,8 @@
 /** Real clients through the door with no proxy variable: what they ask for is what the server gets. */
 import { createHash } from "node:crypto";
 import type { RequestListener } from "node:http";
-import { WebSocketServer } from "ws";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { WebSocketServer } from "ws";
 import type { SandboxHandle } from "../../js/src/node/itx.ts";
 import { bundleForNode } from "../support/bundle.ts";
 import { npmRegistry } from "../support/npm-registry.ts";
@@ -23,9 +23,17 @@ const listener: RequestListener = (request, response) => {
     bytes += chunk.length;
   });
   request.on("end", () =>
-    response.setHeader("content-type", "application/json").end(
-      JSON.stringify({ method: request.method, url: request.url, host: request.headers.host, bytes, sha256: hash.digest("hex") }),
-    ),
+    response
+      .setHeader("content-type", "application/json")
+      .end(
+        JSON.stringify({
+          method: request.method,
+          url: request.url,
+          host: request.headers.host,
+          bytes,
+          sha256: hash.digest("hex"),
+        }),
+      ),
   );
 };
 
@@ -88,11 +96,23 @@ const got = (method: string, url: string, host: string) => expect.objectContaini
 test.each([
   ["curl over HTTPS", "curl -sS https://api.test/c?x=1", got("GET", "/c?x=1", "api.test")],
   ["curl over HTTP", "curl -sS http://plain.test/c", got("GET", "/c", "plain.test")],
-  ["curl with Expect: 100-continue", "head -c 2000000 /dev/zero | curl -sS -T - -H 'Expect: 100-continue' https://api.test/up", got("PUT", "/up", "api.test")],
+  [
+    "curl with Expect: 100-continue",
+    "head -c 2000000 /dev/zero | curl -sS -T - -H 'Expect: 100-continue' https://api.test/up",
+    got("PUT", "/up", "api.test"),
+  ],
   ["curl by literal address", "curl -sSk https://203.0.113.9/ip", got("GET", "/ip", "203.0.113.9")],
   ["wget", "wget -qO- https://api.test/w", got("GET", "/w", "api.test")],
-  ["Node's fetch", `node -e 'fetch("https://api.test/n",{method:"POST",body:"hi"}).then(r=>r.text()).then(console.log)'`, got("POST", "/n", "api.test")],
-  ["Python's urllib", `python3 -c 'import urllib.request as u; print(u.urlopen("https://api.test/p").read().decode())'`, got("GET", "/p", "api.test")],
+  [
+    "Node's fetch",
+    `node -e 'fetch("https://api.test/n",{method:"POST",body:"hi"}).then(r=>r.text()).then(console.log)'`,
+    got("POST", "/n", "api.test"),
+  ],
+  [
+    "Python's urllib",
+    `python3 -c 'import urllib.request as u; print(u.urlopen("https://api.test/p").read().decode())'`,
+    got("GET", "/p", "api.test"),
+  ],
 ])("%s", async (_name, command, expected) => {
   expect(JSON.parse(await run(command))).toEqual(expected);
 });
@@ -146,8 +166,11 @@ test("a server of the sandbox's own on port 80 is reached on loopback", async ()
   expect(out).toBe("mine\n");
 });
 
-test.each(["203.0.113.9:22", "203.0.113.9:8443", "[2001:db8::1]:25"])("%s is refused at once", async (target) => {
-  // curl ends with 7 when it was refused, and with 28 when nobody answered until its own limit.
-  const { exitCode } = await sandbox.exec(`curl -sS -m 20 telnet://${target} </dev/null`);
-  expect(exitCode).toBe(7);
-});
+test.each(["203.0.113.9:22", "203.0.113.9:8443", "[2001:db8::1]:25"])(
+  "%s is refused at once",
+  async (target) => {
+    // curl ends with 7 when it was refused, and with 28 when nobody answered until its own limit.
+    const { exitCode } = await sandbox.exec(`curl -sS -m 20 telnet://${target} </dev/null`);
+    expect(exitCode).toBe(7);
+  },
+);

@@ -13,7 +13,10 @@ let server: TestServer;
 beforeAll(async () => {
   git = gitServer("acme/private", basic);
   upstream = await startTlsUpstream(["github.com"], git.listener);
-  server = await startTestServer({ upstreams: { "github.com": upstream.address }, upstreamCa: upstream.caPem });
+  server = await startTestServer({
+    upstreams: { "github.com": upstream.address },
+    upstreamCa: upstream.caPem,
+  });
 });
 afterAll(async () => {
   await server?.close();

@@ -2,13 +2,14 @@
  * Three known secrets and a busy session; then their bytes are searched for everywhere a secret must not be: raw, in base64 and
  * percent-encoded.
  */
-import { readdirSync, readFileSync, statSync } from "node:fs";
-import { join } from "node:path";
-import type { RequestListener } from "node:http";
+
 import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import type { RequestListener } from "node:http";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Itx, SandboxHandle } from "../../js/src/node/itx.ts";
-import { gitServer, type GitServer } from "../support/git-server.ts";
+import { type GitServer, gitServer } from "../support/git-server.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { startTlsUpstream, type Upstream } from "../support/upstream.ts";
 
@@ -20,7 +21,9 @@ function spellings(material: string): string[] {
   const raw = Buffer.from(material);
   // Base64 of a text in which the material stands at any of the three alignments shares this much of its middle.
   const aligned = [0, 1, 2].map((shift) =>
-    Buffer.concat([Buffer.alloc(shift), raw]).toString("base64").slice(shift === 0 ? 0 : 4, -4),
+    Buffer.concat([Buffer.alloc(shift), raw])
+      .toString("base64")
+      .slice(shift === 0 ? 0 : 4, -4),
   );
   const percent = encodeURIComponent(material);
   return [material, ...aligned, percent, percent.toLowerCase(), raw.toString("hex")];
@@ -39,7 +42,12 @@ const echo: RequestListener = (request, response) => {
   response.statusMessage = `Got ${request.headers["x-key"] ?? "nothing"}`.replace(/[^\x20-\x7e]/g, "");
   response.setHeader("x-echo", String(request.headers.authorization ?? ""));
   response.setHeader("content-type", "application/json");
-  response.end(JSON.stringify({ headers: request.headers, encoded: encodeURIComponent(String(request.headers["x-key"])) }));
+  response.end(
+    JSON.stringify({
+      headers: request.headers,
+      encoded: encodeURIComponent(String(request.headers["x-key"])),
+    }),
+  );
 };
 
 let git: GitServer;
@@ -55,7 +63,11 @@ beforeAll(async () => {
     (request.headers.host === "github.com" ? git.listener : echo)(request, response),
   );
   server = await startTestServer({
-    upstreams: { "api.test": upstream.address, "other.test": upstream.address, "github.com": upstream.address },
+    upstreams: {
+      "api.test": upstream.address,
+      "other.test": upstream.address,
+      "github.com": upstream.address,
+    },
     upstreamCa: upstream.caPem,
   });
   itx = await server.itx("prj_leaks");
@@ -82,16 +94,23 @@ test("a busy session with three secrets", async () => {
     .set({ material: { deep: { key: secrets.field } }, origins: ["https://api.test"] });
   await itx.connections.set({ kind: "github", name: "acme", secretPath: "/secrets/github/acme" });
   sandbox = await itx.sandboxes.get("/sandboxes/busy").create({
-    env: { API_KEY: 'getSecret("/secrets/api")', FIELD: 'getSecret("/secrets/structured", { field: "deep.key" })' },
+    env: {
+      API_KEY: 'getSecret("/secrets/api")',
+      FIELD: 'getSecret("/secrets/structured", { field: "deep.key" })',
+    },
   });
   await run("env > /workspace/env; cat /workspace/env");
   await run('curl -sSi https://api.test/one -H "authorization: Bearer $API_KEY" | tee /workspace/answer');
-  await run('curl -sSi https://api.test/two -H "x-key: $FIELD" -u "user:$FIELD" --trace-ascii /workspace/trace');
+  await run(
+    'curl -sSi https://api.test/two -H "x-key: $FIELD" -u "user:$FIELD" --trace-ascii /workspace/trace',
+  );
   await run('curl -sSi "https://api.test/three/$(printf %s "$API_KEY" | jq -sRr @uri)"');
   await run('curl -sS https://other.test/four -H "authorization: $API_KEY"'); // not its origin
   await run('curl -sS "https://api.test/five?key=$API_KEY" -g'); // not in a query
   await run('curl -sS http://api.test/six -H "authorization: $API_KEY"'); // not over http
-  await run("git clone -q https://github.com/acme/private /workspace/repo; git -C /workspace/repo log --format=%s");
+  await run(
+    "git clone -q https://github.com/acme/private /workspace/repo; git -C /workspace/repo log --format=%s",
+  );
   await sandbox.sleep();
   await run("cat /workspace/answer /workspace/trace");
   await run("kill -9 $$");
@@ -123,7 +142,9 @@ for top in ("/root", "/workspace", "/tmp", "/etc", "/var", "/run", "/home", "/pr
             if path.startswith("/proc/%d/" % os.getpid()): continue
             found += [path for needle in needles if needle in data]
 print(seen, found)`;
-  const { stdout, stderr } = await sandbox.exec(`python3 - <<'SCRIPT'\n${script}\nSCRIPT`, { timeout: 60_000 });
+  const { stdout, stderr } = await sandbox.exec(`python3 - <<'SCRIPT'\n${script}\nSCRIPT`, {
+    timeout: 60_000,
+  });
   expect(stderr).toBe("");
   const [, seen, found] = /^(\d+) (.*)$/.exec(stdout.trim()) ?? [];
   expect(Number(seen)).toBeGreaterThan(50);
@@ -131,7 +152,15 @@ print(seen, found)`;
 });
 
 test("no stream holds them", async () => {
-  for (const path of ["/", "/egress", "/sandboxes", "/sandboxes/busy", "/secrets/api", "/secrets/structured", "/secrets/github/acme"]) {
+  for (const path of [
+    "/",
+    "/egress",
+    "/sandboxes",
+    "/sandboxes/busy",
+    "/secrets/api",
+    "/secrets/structured",
+    "/secrets/github/acme",
+  ]) {
     const { events } = await itx.streams.get(path).read({ limit: 1000 });
     expect(events.length, path).toBeGreaterThan(0);
     search(path, JSON.stringify(events));
@@ -151,7 +180,10 @@ test("no log line, no snapshot archive, no record on disk holds them", async () 
     search(name, bytes);
     if (bytes.subarray(0, 4).toString("latin1") === "hsqs") {
       archives++;
-      search(`${name}, unpacked`, execFileSync("unsquashfs", ["-cat", path, "answer", "trace", "env"], { maxBuffer: 1 << 28 }));
+      search(
+        `${name}, unpacked`,
+        execFileSync("unsquashfs", ["-cat", path, "answer", "trace", "env"], { maxBuffer: 1 << 28 }),
+      );
     }
   }
   expect(archives).toBeGreaterThan(0);

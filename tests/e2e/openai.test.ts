@@ -19,12 +19,20 @@ const gateway = createServer(async (request, response) => {
   recorded.push({ path: request.url ?? "", headers: request.headers, body });
   if (body.stream !== true) {
     response.setHeader("content-type", "application/json").setHeader("x-ratelimit-remaining-requests", "41");
-    response.end(JSON.stringify({ id: "c1", object: "chat.completion", choices: [{ index: 0, message: { role: "assistant", content: "hello" }, finish_reason: "stop" }] }));
+    response.end(
+      JSON.stringify({
+        id: "c1",
+        object: "chat.completion",
+        choices: [{ index: 0, message: { role: "assistant", content: "hello" }, finish_reason: "stop" }],
+      }),
+    );
     return;
   }
   response.setHeader("content-type", "text/event-stream");
   for (const content of ["hel", "lo"])
-    response.write(`data: ${JSON.stringify({ id: "c1", object: "chat.completion.chunk", choices: [{ index: 0, delta: { content } }] })}\n\n`);
+    response.write(
+      `data: ${JSON.stringify({ id: "c1", object: "chat.completion.chunk", choices: [{ index: 0, delta: { content } }] })}\n\n`,
+    );
   response.end("data: [DONE]\n\n");
 });
 
@@ -32,7 +40,10 @@ let server: TestServer;
 beforeAll(async () => {
   await new Promise<void>((resolve) => gateway.listen(0, "127.0.0.1", resolve));
   const { port } = gateway.address() as AddressInfo;
-  server = await startTestServer({ aiGateway: `127.0.0.1:${port}`, vars: { OPENAI_API_KEY: "sk-platform-key-3f9a" } });
+  server = await startTestServer({
+    aiGateway: `127.0.0.1:${port}`,
+    vars: { OPENAI_API_KEY: "sk-platform-key-3f9a" },
+  });
 });
 afterAll(async () => {
   await server?.close();
@@ -60,7 +71,10 @@ test("chat, streamed and not, reaches the gateway with the platform's key and th
   expect(recorded).toHaveLength(2);
   for (const { headers } of recorded) {
     expect(headers.authorization).toBe("Bearer sk-platform-key-3f9a");
-    expect(JSON.parse(String(headers["cf-aig-metadata"]))).toMatchObject({ projectId: "prj_openai", source: "project-egress" });
+    expect(JSON.parse(String(headers["cf-aig-metadata"]))).toMatchObject({
+      projectId: "prj_openai",
+      source: "project-egress",
+    });
   }
   expect(recorded[1]?.body.stream_options).toEqual({ include_usage: true });
   expect(stdout + stderr).not.toContain("sk-platform-key-3f9a");

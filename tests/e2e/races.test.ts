@@ -17,7 +17,9 @@ const outcome = (call: Promise<unknown>) =>
 test("ten racing creates of one name: one succeeds, nine are told why not", async () => {
   const itx = await server.itx("prj_race");
   const outcomes = await Promise.all(
-    Array.from({ length: 10 }, () => outcome(itx.sandboxes.get("/sandboxes/one").create({ instanceType: "lite" }))),
+    Array.from({ length: 10 }, () =>
+      outcome(itx.sandboxes.get("/sandboxes/one").create({ instanceType: "lite" })),
+    ),
   );
   expect(outcomes.filter((o) => o === "created")).toHaveLength(1);
   expect(new Set(outcomes.filter((o) => o !== "created"))).toEqual(
@@ -41,5 +43,7 @@ test("a thousand racing creates of a hundred names: one winner each", async () =
   );
   expect(winners.size).toBe(100);
   expect([...winners.values()].every((count) => count === 1)).toBe(true);
-  expect([...others].every((code) => code === "sandbox_exists" || code === "creation_in_progress")).toBe(true);
+  expect([...others].every((code) => code === "sandbox_exists" || code === "creation_in_progress")).toBe(
+    true,
+  );
 });

@@ -11,7 +11,10 @@ let server: TestServer;
 beforeAll(async () => {
   git = gitServer("acme/repo");
   upstream = await startTlsUpstream(["github.com"], git.listener);
-  server = await startTestServer({ upstreams: { "github.com": upstream.address }, upstreamCa: upstream.caPem });
+  server = await startTestServer({
+    upstreams: { "github.com": upstream.address },
+    upstreamCa: upstream.caPem,
+  });
 });
 afterAll(async () => {
   await server?.close();
@@ -26,7 +29,9 @@ test("create, exec, gitCheckout, startProcess, sleep, start, destroy, list", asy
 
   const hi = await sandbox.exec("echo hi");
   expect(hi.stdout).toBe("hi\n");
-  const checkout = await sandbox.gitCheckout("https://github.com/acme/repo", { targetDir: "/workspace/repo" });
+  const checkout = await sandbox.gitCheckout("https://github.com/acme/repo", {
+    targetDir: "/workspace/repo",
+  });
   expect(checkout.success).toBe(true);
   const process = await sandbox.startProcess("node -e 'setInterval(() => {}, 1000)'");
   expect((await sandbox.listProcesses()).map(({ id }) => id)).toContain(process.id);

@@ -100,7 +100,8 @@ class Soak {
   }
 
   async #ensureServer(): Promise<void> {
-    if (this.#server?.exitCode === null && this.#server.signalCode === null && this.#connection !== undefined) return;
+    if (this.#server?.exitCode === null && this.#server.signalCode === null && this.#connection !== undefined)
+      return;
     const script = new URL("server-process.ts", import.meta.url).pathname;
     const child = spawn(process.execPath, ["--disable-warning=ExperimentalWarning", script, this.#stateDir], {
       stdio: ["ignore", "pipe", "inherit"],
@@ -143,7 +144,9 @@ class Soak {
     try {
       if (verb === "create") {
         const other = `s${++this.#count}`;
-        const created = await settled(this.#handle({ ...known, name: other }).create({ instanceType: "lite" }));
+        const created = await settled(
+          this.#handle({ ...known, name: other }).create({ instanceType: "lite" }),
+        );
         if (created) this.#others.push(other);
         return;
       }
@@ -176,7 +179,8 @@ class Soak {
     const host = this.#server?.pid;
     if (host === undefined) return;
     const children = descendants(host);
-    const named = (name: string) => children.filter((child) => child.name.startsWith(name)).map(({ pid }) => pid);
+    const named = (name: string) =>
+      children.filter((child) => child.name.startsWith(name)).map(({ pid }) => pid);
     const pids =
       target === "host"
         ? [host]
@@ -203,7 +207,8 @@ class Soak {
     const deadline = Date.now() + 10_000;
     // The kernel ends orphans in its own time; nothing reports it.
     while (alive(before).length > 0 && Date.now() < deadline) await new Promise((r) => setTimeout(r, 20));
-    if (alive(before).length > 0) this.outcome.losses.push(`processes outlived their server: ${alive(before)}`);
+    if (alive(before).length > 0)
+      this.outcome.losses.push(`processes outlived their server: ${alive(before)}`);
     const mounts = mountsUnder(this.#stateDir);
     if (mounts.length > 0) this.outcome.losses.push(`mounts outlived their server: ${mounts}`);
   }
@@ -231,7 +236,9 @@ class Soak {
     }
     known.destroyed = "no";
     if (!known.kept.has(read.stdout) && read.stdout !== known.live)
-      this.outcome.losses.push(`${at}: the file is ${JSON.stringify(read.stdout)}, expected one of ${[...known.kept]}`);
+      this.outcome.losses.push(
+        `${at}: the file is ${JSON.stringify(read.stdout)}, expected one of ${[...known.kept]}`,
+      );
   }
 
   async #end(): Promise<void> {

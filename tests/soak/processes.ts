@@ -17,7 +17,9 @@ function list(): ProcessInfo[] {
         const [state, parent] = stat.slice(close + 2).split(" ");
         // A zombie holds nothing; whoever adopted it will reap it.
         if (state === "Z") return [];
-        return [{ pid: Number(name), parent: Number(parent), name: stat.slice(stat.indexOf("(") + 1, close) }];
+        return [
+          { pid: Number(name), parent: Number(parent), name: stat.slice(stat.indexOf("(") + 1, close) },
+        ];
       } catch {
         return []; // it ended while we looked
       }

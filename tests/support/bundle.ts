@@ -11,7 +11,9 @@ export async function bundleForNode(source: string): Promise<string> {
     format: "esm",
     target: "node18",
     write: false,
-    banner: { js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);' },
+    banner: {
+      js: 'import { createRequire } from "node:module"; const require = createRequire(import.meta.url);',
+    },
     logLevel: "error",
   });
   const [file] = result.outputFiles;

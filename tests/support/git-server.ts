@@ -68,10 +68,15 @@ function backend(root: string, request: IncomingMessage, response: ServerRespons
     const end = head.indexOf("\r\n\r\n");
     if (end < 0) return;
     sent = true;
-    const headers = head.subarray(0, end).toString("latin1").split("\r\n").map((line) => line.split(": ", 2));
+    const headers = head
+      .subarray(0, end)
+      .toString("latin1")
+      .split("\r\n")
+      .map((line) => line.split(": ", 2));
     const status = headers.find(([name]) => name?.toLowerCase() === "status")?.[1];
     for (const [name, value] of headers)
-      if (name !== undefined && value !== undefined && name.toLowerCase() !== "status") response.setHeader(name, value);
+      if (name !== undefined && value !== undefined && name.toLowerCase() !== "status")
+        response.setHeader(name, value);
     response.writeHead(Number.parseInt(status ?? "200", 10));
     response.write(head.subarray(end + 4));
   });

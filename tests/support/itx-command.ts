@@ -58,6 +58,9 @@ export class Terminal {
 function mkBin(folder: string): void {
   mkdirSync(folder);
   const path = join(folder, "itx");
-  writeFileSync(path, `#!/bin/sh\nexec "${process.execPath}" --disable-warning=ExperimentalWarning "${entry}" "$@"\n`);
+  writeFileSync(
+    path,
+    `#!/bin/sh\nexec "${process.execPath}" --disable-warning=ExperimentalWarning "${entry}" "$@"\n`,
+  );
   chmodSync(path, 0o755);
 }

@@ -1,6 +1,7 @@
 /** An npm registry of one package. */
-import { createHash } from "node:crypto";
+
 import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import type { RequestListener } from "node:http";
 import { tmpdir } from "node:os";
@@ -27,7 +28,8 @@ export function npmRegistry(host: string, name: string, value: string): RequestL
   const packument = { name, "dist-tags": { latest: "1.0.0" }, versions: { "1.0.0": version } };
   return (request, response) => {
     if (request.url?.endsWith(".tgz")) response.end(tarball);
-    else if (request.url === `/${name}`) response.setHeader("content-type", "application/json").end(JSON.stringify(packument));
+    else if (request.url === `/${name}`)
+      response.setHeader("content-type", "application/json").end(JSON.stringify(packument));
     else response.writeHead(404).end("{}");
   };
 }

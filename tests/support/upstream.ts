@@ -45,7 +45,10 @@ export async function tlsIdentity(names: string[]): Promise<TlsIdentity> {
     ...validity,
     extensions: [
       new x509.SubjectAlternativeNameExtension(
-        names.map((value) => ({ type: /^[\d.]+$|:/.test(value) ? ("ip" as const) : ("dns" as const), value })),
+        names.map((value) => ({
+          type: /^[\d.]+$|:/.test(value) ? ("ip" as const) : ("dns" as const),
+          value,
+        })),
       ),
     ],
   });
@@ -89,9 +92,15 @@ export const benchListener: RequestListener = (request, response) => {
 };
 
 /** An HTTPS server on loopback for the names; with `listener`, its behaviour. */
-export async function startTlsUpstream(names: string[], listener: RequestListener = benchListener): Promise<Upstream> {
+export async function startTlsUpstream(
+  names: string[],
+  listener: RequestListener = benchListener,
+): Promise<Upstream> {
   const identity = await tlsIdentity(names);
-  const server = createHttpsServer({ key: identity.keyPem, cert: identity.certPem, keepAliveTimeout: 30_000 }, listener);
+  const server = createHttpsServer(
+    { key: identity.keyPem, cert: identity.certPem, keepAliveTimeout: 30_000 },
+    listener,
+  );
   return await started(server, identity.caPem);
 }
 

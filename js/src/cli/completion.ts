@@ -7,7 +7,10 @@ function tree(command: Command, path: string[] = []): [path: string, words: stri
     ...command.commands.map((child) => child.name()),
     ...command.options.flatMap((option) => (option.long == null ? [] : [option.long])),
   ];
-  return [[path.join(" "), words], ...command.commands.flatMap((child) => tree(child, [...path, child.name()]))];
+  return [
+    [path.join(" "), words],
+    ...command.commands.flatMap((child) => tree(child, [...path, child.name()])),
+  ];
 }
 
 function bash(program: Command): string {
@@ -58,7 +61,8 @@ export function completionCommand(program: Command): Command {
     .addHelpText("after", '\nExample:\n  $ eval "$(itx completion bash)"')
     .action((shell: string, _options: unknown, command: Command) => {
       const script = shells[shell];
-      if (script === undefined) command.error(`error: completion knows bash, zsh and fish, not ${JSON.stringify(shell)}`);
+      if (script === undefined)
+        command.error(`error: completion knows bash, zsh and fish, not ${JSON.stringify(shell)}`);
       console.log(script(program));
     });
 }

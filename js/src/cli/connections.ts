@@ -5,14 +5,17 @@ import { withItx } from "./target.ts";
 
 export function connectionsCommand(): Command {
   const connections = new Command("connections").description("connected accounts (GitHub)");
-  connections
-    .command("list")
-    .action(async (_options: unknown, command: Command) =>
-      withItx(command, async (itx, { json }) => {
-        const list = await itx.connections.list();
-        printRows(["KIND", "NAME", "SECRET"], list.map((c) => [c.kind, c.name, c.secretPath]), list, json);
-      }),
-    );
+  connections.command("list").action(async (_options: unknown, command: Command) =>
+    withItx(command, async (itx, { json }) => {
+      const list = await itx.connections.list();
+      printRows(
+        ["KIND", "NAME", "SECRET"],
+        list.map((c) => [c.kind, c.name, c.secretPath]),
+        list,
+        json,
+      );
+    }),
+  );
   connections
     .command("set")
     .description("connect a GitHub account by the secret that holds its accessToken")

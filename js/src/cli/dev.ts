@@ -82,10 +82,14 @@ async function detach(global: GlobalOptions, options: DevOptions): Promise<void>
   await mkdir(resolve(global.dir), { recursive: true });
   const logPath = resolve(global.dir, "dev.log");
   await using log = await open(logPath, "a", 0o600);
-  const child = spawn(process.execPath, [...process.execArgv, ...process.argv.slice(1).filter((a) => a !== "--detach")], {
-    detached: true,
-    stdio: ["ignore", log.fd, log.fd, "ipc"],
-  });
+  const child = spawn(
+    process.execPath,
+    [...process.execArgv, ...process.argv.slice(1).filter((a) => a !== "--detach")],
+    {
+      detached: true,
+      stdio: ["ignore", log.fd, log.fd, "ipc"],
+    },
+  );
   const started = await Promise.race([
     once(child, "message").then(([message]: Started[]) => message),
     once(child, "exit").then(() => undefined),
@@ -97,12 +101,16 @@ async function detach(global: GlobalOptions, options: DevOptions): Promise<void>
   }
   child.disconnect();
   child.unref();
-  printResult(`serving ${resolve(global.dir)} at ${started.url}, pid ${child.pid}; log in ${logPath}`, {
-    ...started,
-    pid: child.pid,
-    log: logPath,
-    port: options.port,
-  }, global.json);
+  printResult(
+    `serving ${resolve(global.dir)} at ${started.url}, pid ${child.pid}; log in ${logPath}`,
+    {
+      ...started,
+      pid: child.pid,
+      log: logPath,
+      port: options.port,
+    },
+    global.json,
+  );
 }
 
 /** Long enough for every container to take its leave. */

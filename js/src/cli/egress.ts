@@ -3,8 +3,8 @@ import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import { Command } from "commander";
 import type { EgressPolicyDocument } from "../node/itx.ts";
-import { printJson, printResult, printRows } from "./output.ts";
 import { followEvents } from "./events.ts";
+import { printJson, printResult, printRows } from "./output.ts";
 import { withItx } from "./target.ts";
 
 export function egressCommand(): Command {

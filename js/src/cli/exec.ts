@@ -35,7 +35,9 @@ export function execCommand(): Command {
       const json = globals(command).json === true;
       let status: number;
       try {
-        status = await withItx(command, (itx) => exec(itx, sandboxPath(name), shellLine(words), options, json));
+        status = await withItx(command, (itx) =>
+          exec(itx, sandboxPath(name), shellLine(words), options, json),
+        );
       } catch (error) {
         status = reportError(error, json, EXEC_FAILED);
       }
@@ -46,7 +48,9 @@ export function execCommand(): Command {
 /** One word is a shell line as it is; several are quoted, so that they arrive as they were given. */
 function shellLine(words: readonly string[]): string {
   if (words.length === 1) return words[0] ?? "";
-  return words.map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`)).join(" ");
+  return words
+    .map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`))
+    .join(" ");
 }
 
 async function exec(itx: Itx, path: string, line: string, options: object, json: boolean): Promise<number> {

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 /** `itx`: one command for the local server and for a deployed Worker. */
 import { Command, CommanderError } from "commander";
-import { connectionsCommand } from "./connections.ts";
 import { completionCommand } from "./completion.ts";
+import { connectionsCommand } from "./connections.ts";
 import { devCommand } from "./dev.ts";
 import { doctorCommand } from "./doctor.ts";
 import { egressCommand } from "./egress.ts";

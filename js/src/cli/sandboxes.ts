@@ -18,17 +18,23 @@ interface CreateFlags {
 }
 
 export function sandboxesCommand(): Command {
-  const sandboxes = new Command("sandboxes").alias("sb").description("create, use, sleep, wake and destroy sandboxes");
+  const sandboxes = new Command("sandboxes")
+    .alias("sb")
+    .description("create, use, sleep, wake and destroy sandboxes");
   sandboxes.addCommand(listCommand());
   sandboxes.addCommand(createCommand());
   sandboxes.addCommand(execCommand());
   sandboxes.addCommand(shellCommand());
   sandboxes.addCommand(logsCommand());
   sandboxes.addCommand(eventsCommand());
-  sandboxes.addCommand(verb("sleep", "snapshot /workspace and let the container go", (s) => s.sleep(), "asleep"));
+  sandboxes.addCommand(
+    verb("sleep", "snapshot /workspace and let the container go", (s) => s.sleep(), "asleep"),
+  );
   sandboxes.addCommand(verb("start", "boot now, the newest snapshot restored", (s) => s.start(), "running"));
   sandboxes.addCommand(verb("restart", "a new container, /workspace kept", (s) => s.restart(), "restarted"));
-  sandboxes.addCommand(verb("destroy", "end it for good; the name is retired", (s) => s.destroy(), "destroyed"));
+  sandboxes.addCommand(
+    verb("destroy", "end it for good; the name is retired", (s) => s.destroy(), "destroyed"),
+  );
   return sandboxes;
 }
 
@@ -85,7 +91,7 @@ function createCommand(): Command {
     .option("--type <type>", "the instance type: lite, basic, standard-1 to standard-4")
     .option("--sleep-after <time>", "idle time before it sleeps, such as 10m")
     .option("--keep-alive", "never sleep on its own")
-    .option("--env <name=value...>", "a variable of every command; secrets as getSecret(\"/secrets/…\")")
+    .option("--env <name=value...>", 'a variable of every command; secrets as getSecret("/secrets/…")')
     .action(async (name: string, flags: CreateFlags, command: Command) => {
       const input: CreateInput = {
         ...(flags.type === undefined ? {} : { instanceType: flags.type }),

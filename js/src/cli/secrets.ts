@@ -16,7 +16,7 @@ export function secretsCommand(): Command {
     .option("--fields", "the material is JSON with fields")
     .addHelpText(
       "after",
-      "\nExample:\n  $ printf %s \"$KEY\" | itx secrets set openai --origin https://api.openai.com",
+      '\nExample:\n  $ printf %s "$KEY" | itx secrets set openai --origin https://api.openai.com',
     )
     .action(async (name: string, options: { origin: string[]; fields?: boolean }, command: Command) => {
       if (process.stdin.isTTY === true)

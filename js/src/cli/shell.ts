@@ -18,7 +18,9 @@ export function shellCommand(): Command {
       address.searchParams.set("path", sandboxPath(name));
       address.searchParams.set("cols", String(process.stdout.columns ?? 80));
       address.searchParams.set("rows", String(process.stdout.rows ?? 24));
-      throw new ExitStatus(await attach(new WebSocket(address, { headers: { authorization: `Bearer ${token}` } })));
+      throw new ExitStatus(
+        await attach(new WebSocket(address, { headers: { authorization: `Bearer ${token}` } })),
+      );
     });
 }
 
@@ -69,7 +71,13 @@ function control(text: string, resolve: (status: number) => void, reject: (error
 function refusal(status: number, body: string): Error {
   try {
     const { error } = JSON.parse(body);
-    return new SandboxError({ code: error.code, message: error.message, details: {}, status, retryable: false });
+    return new SandboxError({
+      code: error.code,
+      message: error.message,
+      details: {},
+      status,
+      retryable: false,
+    });
   } catch {
     return new Error(`the terminal was refused with status ${status}`);
   }

@@ -128,7 +128,11 @@ export interface Itx {
   readonly egress: {
     getPolicy(): Promise<EgressPolicyDocument>;
     setPolicy(policy: EgressPolicyDocument): Promise<EgressPolicyDocument>;
-    test(request: { method?: string; url: string; headers?: [string, string][] }): Promise<Record<string, unknown>>;
+    test(request: {
+      method?: string;
+      url: string;
+      headers?: [string, string][];
+    }): Promise<Record<string, unknown>>;
     fetch(request: Request): Promise<Response>;
   };
   readonly streams: { get(path: string): StreamHandle };

@@ -29,14 +29,20 @@ describe("exe-e1: a timeout ends the whole group", () => {
     ["children that ignore TERM", "echo begun; trap '' TERM; (trap '' TERM; sleep 300) & sleep 300", 1000],
     ["a child that holds the pipes", "echo begun; sleep 300 & sleep 300", 500],
     ["a busy child in the background", "echo begun; yes > /dev/null & sleep 300", 500],
-    ["a fork that leaves its parent", "echo begun; python3 -c 'import os,time; os.fork() or time.sleep(300)'; sleep 300", 500],
+    [
+      "a fork that leaves its parent",
+      "echo begun; python3 -c 'import os,time; os.fork() or time.sleep(300)'; sleep 300",
+      500,
+    ],
     ["a group stopped with SIGSTOP", "echo begun; kill -STOP $$; sleep 300", 500],
   ])("%s", async (_name, command, timeout) => {
     const result = await sandbox.exec(command, { timeout });
     expect(result.exitCode).toBe(124);
     expect(result.stdout).toBe("begun\n");
     expect(result.stderr).toMatch(/timed? ?out/i);
-    const { stdout } = await sandbox.exec("ps -eo stat=,args= | grep -E 'sleep 300|^[^Z]* yes$' | grep -v grep || true");
+    const { stdout } = await sandbox.exec(
+      "ps -eo stat=,args= | grep -E 'sleep 300|^[^Z]* yes$' | grep -v grep || true",
+    );
     expect(stdout.split("\n").filter((line) => line !== "" && !line.startsWith("Z"))).toEqual([]);
   });
 
@@ -115,20 +121,25 @@ describe("ses-e1: exit in a session", () => {
 });
 
 describe("ses-e3: a stuck command does not take the sandbox with it", () => {
-  test.each(["tail -f /dev/null", "cat /dev/zero > /dev/null", "sleep 100 & kill -STOP $!; wait $!"])("%s", async (command) => {
-    const sandbox = await create(`stuck-${command.replaceAll(/\W+/g, "-")}`);
-    const session = await sandbox.createSession({ id: "stuck" });
-    const other = await sandbox.createSession({ id: "other" });
-    const stuck = session.exec(command, { timeout: 1000 });
-    expect((await other.exec("echo unnoticed")).stdout).toBe("unnoticed\n");
-    expect((await stuck).exitCode).toBe(124);
-    const after = await session.exec("echo after").catch(async (error: unknown) => {
-      expect(String(error instanceof Error && "code" in error && error.code)).toMatch(/session_terminated/i);
-      return await (await sandbox.createSession({ id: "stuck" })).exec("echo after");
-    });
-    expect(after.stdout).toBe("after\n");
-    await sandbox.destroy();
-  });
+  test.each(["tail -f /dev/null", "cat /dev/zero > /dev/null", "sleep 100 & kill -STOP $!; wait $!"])(
+    "%s",
+    async (command) => {
+      const sandbox = await create(`stuck-${command.replaceAll(/\W+/g, "-")}`);
+      const session = await sandbox.createSession({ id: "stuck" });
+      const other = await sandbox.createSession({ id: "other" });
+      const stuck = session.exec(command, { timeout: 1000 });
+      expect((await other.exec("echo unnoticed")).stdout).toBe("unnoticed\n");
+      expect((await stuck).exitCode).toBe(124);
+      const after = await session.exec("echo after").catch(async (error: unknown) => {
+        expect(String(error instanceof Error && "code" in error && error.code)).toMatch(
+          /session_terminated/i,
+        );
+        return await (await sandbox.createSession({ id: "stuck" })).exec("echo after");
+      });
+      expect(after.stdout).toBe("after\n");
+      await sandbox.destroy();
+    },
+  );
 });
 
 describe("prc-e2: background processes outlive calls, not the sandbox", () => {
@@ -141,7 +152,9 @@ describe("prc-e2: background processes outlive calls, not the sandbox", () => {
     const two = await sandbox.startProcess("python3 -u -m http.server 9002");
     const three = await sandbox.startProcess("sleep 600");
     const ids = [one.id, two.id, three.id].sort();
-    await sandbox.exec("for i in $(seq 100); do curl -sf localhost:9001 >/dev/null && curl -sf localhost:9002 >/dev/null && exit; sleep 0.1; done; exit 1");
+    await sandbox.exec(
+      "for i in $(seq 100); do curl -sf localhost:9001 >/dev/null && curl -sf localhost:9002 >/dev/null && exit; sleep 0.1; done; exit 1",
+    );
     const session = await sandbox.createSession({ id: "passing" });
     await session.exec("echo here");
     await sandbox.deleteSession("passing");
@@ -150,11 +163,20 @@ describe("prc-e2: background processes outlive calls, not the sandbox", () => {
     await stream.cancel();
 
     const running = async () =>
-      (await sandbox.listProcesses()).filter(({ status }) => status === "running").map(({ id }) => id).sort();
+      (await sandbox.listProcesses())
+        .filter(({ status }) => status === "running")
+        .map(({ id }) => id)
+        .sort();
     expect(await running()).toEqual(ids);
     await new Promise((resolve) => setTimeout(resolve, WAIT_MS));
     expect(await running()).toEqual(ids);
-    expect((await sandbox.exec("curl -sf localhost:9001 >/dev/null && curl -sf localhost:9002 >/dev/null; echo $?")).stdout).toBe("0\n");
+    expect(
+      (
+        await sandbox.exec(
+          "curl -sf localhost:9001 >/dev/null && curl -sf localhost:9002 >/dev/null; echo $?",
+        )
+      ).stdout,
+    ).toBe("0\n");
     const logs = await sandbox.getProcessLogs(one.id);
     expect(logs.stdout + logs.stderr).toMatch(/Serving HTTP[\s\S]*"GET \/ HTTP/);
 

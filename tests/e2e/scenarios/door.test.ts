@@ -1,9 +1,10 @@
 /** egr-e1, egr-e3, sec-e2: one way out, sockets that stay open, secrets that go only where they are pinned. */
+
+import type { RequestListener } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
-import type { RequestListener } from "node:http";
-import { WebSocketServer } from "ws";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { WebSocketServer } from "ws";
 import type { Itx, SandboxHandle } from "../../../js/src/node/itx.ts";
 import { bundleForNode } from "../../support/bundle.ts";
 import { startTestServer, type TestServer } from "../../support/server.ts";
@@ -24,7 +25,11 @@ const record =
     let body = "";
     request.on("data", (chunk: Buffer) => (body += chunk.toString("latin1")));
     request.on("end", () => {
-      seen.push({ server, request: `${request.method} ${request.url}`, headers: JSON.stringify(request.rawHeaders) + body });
+      seen.push({
+        server,
+        request: `${request.method} ${request.url}`,
+        headers: JSON.stringify(request.rawHeaders) + body,
+      });
       const location = redirects[request.url ?? ""];
       if (location === undefined) response.end(`${server} answers\n`);
       else response.writeHead(request.url?.endsWith("307") ? 307 : 301, { location }).end();
@@ -85,13 +90,17 @@ describe("sec-e2: a secret goes only where it is pinned", () => {
   beforeAll(async () => {
     sandbox = await itx.sandboxes.get("/sandboxes/pin").create({ env: { KEY: placeholder } });
   });
-  const curl = async (args: string) => (await sandbox.exec(`curl -gsS -m 10 -w '\\n%{http_code}' ${args}`)).stdout;
+  const curl = async (args: string) =>
+    (await sandbox.exec(`curl -gsS -m 10 -w '\\n%{http_code}' ${args}`)).stdout;
 
   test("to its origin it is delivered, in a header and in a cookie", async () => {
     expect(await curl('-H "authorization: Bearer $KEY" https://e.test/control')).toBe("E answers\n\n200");
     expect(await curl('-H "cookie: k=$KEY" https://e.test/cookie')).toBe("E answers\n\n200");
     const delivered = seen.filter(({ headers }) => headers.includes(material));
-    expect(delivered.map(({ server, request }) => `${server} ${request}`)).toEqual(["E GET /control", "E GET /cookie"]);
+    expect(delivered.map(({ server, request }) => `${server} ${request}`)).toEqual([
+      "E GET /control",
+      "E GET /cookie",
+    ]);
   });
 
   test.each([
@@ -101,11 +110,17 @@ describe("sec-e2: a secret goes only where it is pinned", () => {
     ["to its name with a dot at the end", '-k -H "x: $KEY" https://e.test./'],
     ["to another server that redirects to it", '-L -H "x: $KEY" https://f.test/to-e'],
     ["by a 301 to another server", '-L --location-trusted -H "x: $KEY" https://e.test/to-f-301'],
-    ["by a 307 to another server", '-L --location-trusted -X POST -d a=b -H "x: $KEY" https://e.test/to-f-307'],
+    [
+      "by a 307 to another server",
+      '-L --location-trusted -X POST -d a=b -H "x: $KEY" https://e.test/to-f-307',
+    ],
     ["by a redirect to http", '-L --location-trusted -H "x: $KEY" https://e.test/to-http'],
     ["by a redirect to another port", '-L --location-trusted -H "x: $KEY" https://e.test/to-port'],
     ["in a query", '"https://e.test/q?k=$KEY"'],
-    ["with its SNI and another Host", '-k --connect-to f.test:443:e.test:443 -H "x: $KEY" -H "Host: f.test" https://e.test/'],
+    [
+      "with its SNI and another Host",
+      '-k --connect-to f.test:443:e.test:443 -H "x: $KEY" -H "Host: f.test" https://e.test/',
+    ],
   ])("%s: never", async (_name, args) => {
     const answer = await curl(args);
     expect(answer).not.toContain(material);
@@ -151,16 +166,26 @@ test("egr-e3: a WebSocket over TLS with a secret in its handshake", async () => 
     console.log(JSON.stringify({ status, protocol: socket.protocol, same, closed: await closed }));`;
   await sandbox.writeFile("/workspace/ws.mjs", await bundleForNode(source));
   const idle = process.env.FULL === "1" ? 30_000 : 6_000;
-  const { stdout, stderr, exitCode } = await sandbox.exec(`node /workspace/ws.mjs ${idle}`, { timeout: 60_000 });
+  const { stdout, stderr, exitCode } = await sandbox.exec(`node /workspace/ws.mjs ${idle}`, {
+    timeout: 60_000,
+  });
   expect(exitCode, stderr).toBe(0);
-  expect(JSON.parse(stdout)).toEqual({ status: 401, protocol: "b", same: [true, true, true], closed: [4001, "bye"] });
+  expect(JSON.parse(stdout)).toEqual({
+    status: 401,
+    protocol: "b",
+    same: [true, true, true],
+    closed: [4001, "bye"],
+  });
   expect(handshakes).toEqual([`Bearer ${material}`, `Bearer ${material}`]);
   await sandbox.destroy();
 });
 
 test("egr-e1: refusals are 403 with a JSON body, and the audit shows each request once", async () => {
   const jailed = await server.itx("prj_jail");
-  await jailed.egress.setPolicy({ default: "deny", rules: [{ id: "e", action: "allow", hosts: ["e.test"] }] });
+  await jailed.egress.setPolicy({
+    default: "deny",
+    rules: [{ id: "e", action: "allow", hosts: ["e.test"] }],
+  });
   const sandbox = await jailed.sandboxes.get("/sandboxes/jail").create();
   const { stdout } = await sandbox.exec(
     "curl -sS http://e.test/1; curl -sS https://e.test/2; curl -s -w ' %{http_code}' http://f.test/3; curl -s -k -w ' %{http_code}' https://f.test/4",

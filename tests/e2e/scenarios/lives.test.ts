@@ -32,7 +32,12 @@ test("idn-e1: case matters, everywhere", async () => {
   expect((await upper.exec("cat /workspace/who; echo $WHO")).stdout).toBe("upper\nupper\n");
   expect((await lower.exec("cat /workspace/who; echo $WHO")).stdout).toBe("lower\n\n");
   const { sandboxes } = await itx.sandboxes.list();
-  expect(sandboxes.map(({ path }) => path).filter((path) => /case/i.test(path)).sort()).toEqual(["/sandboxes/Case", "/sandboxes/case"]);
+  expect(
+    sandboxes
+      .map(({ path }) => path)
+      .filter((path) => /case/i.test(path))
+      .sort(),
+  ).toEqual(["/sandboxes/Case", "/sandboxes/case"]);
   expect(count(await eventsOf("/sandboxes/Case"), "configured")).toBe(1);
   expect(count(await eventsOf("/sandboxes/case"), "configured")).toBe(0);
   await upper.destroy();

@@ -28,7 +28,14 @@ describe("fil-e2: no way of naming a file reaches the host's", () => {
     sandbox = await itx.sandboxes.get("/sandboxes/jailfs").create();
     await sandbox.exec("ln -s / /workspace/l; mkdir -p /workspace/dir");
   });
-  const spellings = [canary, `../../..${canary}`, `/workspace/l${canary}`, `/proc/1/root${canary}`, `/workspace/%2e%2e${canary}`, `/workspace/\0${canary}`];
+  const spellings = [
+    canary,
+    `../../..${canary}`,
+    `/workspace/l${canary}`,
+    `/proc/1/root${canary}`,
+    `/workspace/%2e%2e${canary}`,
+    `/workspace/\0${canary}`,
+  ];
   const calls: [string, (path: string) => Promise<unknown>][] = [
     ["readFile", (path) => sandbox.readFile(path)],
     ["readFileStream", async (path) => new Response(await sandbox.readFileStream(path)).text()],
@@ -47,7 +54,8 @@ describe("fil-e2: no way of naming a file reaches the host's", () => {
     for (const path of spellings) {
       const answer = await call(path).then(
         (value) => JSON.stringify(value),
-        (error: unknown) => (error instanceof Error ? `${error.message} ${JSON.stringify(error)}` : String(error)),
+        (error: unknown) =>
+          error instanceof Error ? `${error.message} ${JSON.stringify(error)}` : String(error),
       );
       expect(answer, path).not.toContain(CONTENT);
       expect(answer, path).not.toMatch(/\n\s+at /);
@@ -61,13 +69,20 @@ describe("fil-e2: no way of naming a file reaches the host's", () => {
     expect(stdout).not.toContain(CONTENT);
     expect(stdout).not.toContain("package.json");
     expect(stdout).not.toMatch(/^root:[^:]*:\d+:/m);
-    const hostOnly = Object.entries(process.env).filter(([name, value]) => /KEY|TOKEN|SECRET|HOME|PWD|USER/.test(name) && value);
-    for (const [name, value] of hostOnly) if (name.length > 4 && !["/", "/root", "root"].includes(value ?? "")) expect(stdout).not.toContain(`${name}=${value}`);
+    const hostOnly = Object.entries(process.env).filter(
+      ([name, value]) => /KEY|TOKEN|SECRET|HOME|PWD|USER/.test(name) && value,
+    );
+    for (const [name, value] of hostOnly)
+      if (name.length > 4 && !["/", "/root", "root"].includes(value ?? ""))
+        expect(stdout).not.toContain(`${name}=${value}`);
   });
 
   test("it is not uid 0 outside, and sees its own processes alone", async () => {
     const { stdout } = await sandbox.exec("cat /proc/self/uid_map; ps -eo pid= | wc -l; cat /proc/1/comm");
-    const [map, processes, init] = stdout.trim().split("\n").map((line) => line.trim());
+    const [map, processes, init] = stdout
+      .trim()
+      .split("\n")
+      .map((line) => line.trim());
     expect(map?.split(/\s+/)[0]).toBe("0");
     expect(Number(map?.split(/\s+/)[1])).toBeGreaterThan(0);
     expect(Number(processes)).toBeLessThan(12);
@@ -88,12 +103,14 @@ describe("eng-e2: one sandbox hurts only itself", () => {
       filler.exec("head -c 3000000000 /dev/zero > /workspace/fill; echo $?", { timeout: 60_000 }),
     ]);
     for (let round = 0; round < 5; round++)
-      for (const sandbox of calm) expect((await sandbox.exec("echo ok", { timeout: 60_000 })).stdout).toBe("ok\n");
+      for (const sandbox of calm)
+        expect((await sandbox.exec("echo ok", { timeout: 60_000 })).stdout).toBe("ok\n");
     const [, memory, disk] = await harm;
     if (memory?.status === "fulfilled") expect(memory.value.exitCode).not.toBe(0);
     if (disk?.status === "fulfilled") expect(disk.value.stdout).not.toBe("0\n");
     await Promise.all([bomb, hog, filler].map((sandbox) => sandbox.kill()));
-    for (const sandbox of [bomb, hog, filler]) expect((await sandbox.exec("echo again")).stdout).toBe("again\n");
+    for (const sandbox of [bomb, hog, filler])
+      expect((await sandbox.exec("echo again")).stdout).toBe("again\n");
     await Promise.all([bomb, hog, filler, ...calm].map((sandbox) => sandbox.destroy()));
   });
 });
