@@ -41,7 +41,7 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => gateway.listen(0, "127.0.0.1", resolve));
   const { port } = gateway.address() as AddressInfo;
   server = await startTestServer({
-    aiGateway: `127.0.0.1:${port}`,
+    ai: `127.0.0.1:${port}`,
     vars: { OPENAI_API_KEY: "sk-platform-key-3f9a" },
   });
 });

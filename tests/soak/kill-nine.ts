@@ -59,6 +59,7 @@ class Soak {
   readonly outcome: Outcome = { kills: 0, losses: [], byTarget: {} };
   #server: ChildProcess | undefined;
   #connection: ItxConnection | undefined;
+  #address = { url: "", token: "" };
   #sandbox: Known | undefined;
   #count = 0;
 
@@ -94,7 +95,8 @@ class Soak {
     this.outcome.kills++;
     this.outcome.byTarget[target] = (this.outcome.byTarget[target] ?? 0) + 1;
     await call;
-    if (target !== "agent") await this.#serverGone(before);
+    if (target === "workerd") await this.#reconnect();
+    else if (target !== "agent") await this.#serverGone(before);
     await this.#ensureServer();
     await this.#check(known, `kill ${this.outcome.kills}: ${target} during ${verb} of ${known.name}`);
   }
@@ -111,7 +113,8 @@ class Soak {
       if (!line.startsWith("{")) continue;
       const { url, operatorToken } = JSON.parse(line);
       if (typeof url !== "string") continue;
-      this.#connection = await connect({ url, token: operatorToken, project: "prj_soak" });
+      this.#address = { url, token: operatorToken };
+      await this.#reconnect();
       return;
     }
     throw new Error("the server did not start");
@@ -198,7 +201,21 @@ class Soak {
     }
   }
 
-  /** The server ends when it or its workerd is killed; then nothing of it may be left. */
+  /** The server starts its runtime again under the same address; a client connects anew. */
+  async #reconnect(): Promise<void> {
+    const deadline = Date.now() + 30_000;
+    for (;;) {
+      try {
+        this.#connection = await connect({ ...this.#address, project: "prj_soak" });
+        return;
+      } catch (error) {
+        if (Date.now() > deadline) throw error;
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+    }
+  }
+
+  /** When the host is killed, nothing of it may be left. */
   async #serverGone(before: readonly number[]): Promise<void> {
     const server = this.#server;
     if (server !== undefined && server.exitCode === null && server.signalCode === null)
