@@ -1,0 +1,80 @@
+/** The host's door into the Worker: intercepted requests, and the news of containers whose object is not there to hear it. */
+import type { EngineEnv } from "./container.ts";
+import { endLife, interceptTarget } from "./lives.ts";
+import {
+  connectionHeader,
+  engineHeader,
+  engineHeaderPrefix,
+  enginePath,
+  enginePathPrefix,
+  type Outcome,
+} from "./protocol.ts";
+
+interface ExportsContext {
+  exports: object;
+}
+
+/**
+ * Answers the host's calls under `/__engine/`; null for every other path, and where there is no engine. A caller without the
+ * secret of this boot is told no more than that there is nothing here.
+ */
+export function engineEntry(request: Request, env: EngineEnv, ctx: ExportsContext): Promise<Response> | null {
+  if (env.ENGINE === undefined || env.ENGINE_SECRET === undefined) return null;
+  const { pathname } = new URL(request.url);
+  if (!pathname.startsWith(enginePathPrefix)) return null;
+  if (!sameSecret(request.headers.get(engineHeader.secret) ?? "", env.ENGINE_SECRET)) return notFound();
+  if (pathname === enginePath.egress) return egress(request, ctx);
+  if (pathname === enginePath.exited) return exited(request);
+  return notFound();
+}
+
+async function egress(request: Request, ctx: ExportsContext): Promise<Response> {
+  const url = request.headers.get(engineHeader.url) ?? "";
+  const container = request.headers.get(engineHeader.container) ?? "";
+  const target = interceptTarget(container, request.headers.get(engineHeader.interceptor) ?? "");
+  const make: unknown = target === null ? null : Reflect.get(ctx.exports, target.entrypoint, ctx.exports);
+  if (target === null || typeof make !== "function") {
+    return Response.json({ error: { code: "no_interceptor", message: `nothing handles ${url}` } }, { status: 502 });
+  }
+  const stub: unknown = Reflect.apply(make, undefined, [{ props: target.props }]);
+  if (!isFetcher(stub)) throw new TypeError(`${target.entrypoint} is not an entrypoint with fetch()`);
+  const headers = new Headers(request.headers);
+  const connection = headers.get(engineHeader.connection);
+  for (const name of [...headers.keys()]) if (name.startsWith(engineHeaderPrefix)) headers.delete(name);
+  headers.delete(connectionHeader);
+  if (connection !== null) headers.set(connectionHeader, connection);
+  return stub.fetch(
+    new Request(url, {
+      method: request.method,
+      headers,
+      body: request.body,
+      redirect: "manual",
+      signal: request.signal,
+    }),
+  );
+}
+
+async function exited(request: Request): Promise<Response> {
+  const outcome: Outcome = await request.json();
+  const container = request.headers.get(engineHeader.container) ?? "";
+  endLife(container, request.headers.get(engineHeader.incarnation) ?? "", outcome);
+  return new Response(null, { status: 204 });
+}
+
+function isFetcher(value: unknown): value is { fetch(request: Request): Promise<Response> } {
+  if ((typeof value !== "object" && typeof value !== "function") || value === null) return false;
+  return "fetch" in value && typeof value.fetch === "function";
+}
+
+/** In time that depends on the lengths alone. */
+function sameSecret(given: string, secret: string): boolean {
+  let difference = given.length ^ secret.length;
+  for (let index = 0; index < secret.length; index++) {
+    difference |= (given.charCodeAt(index) || 0) ^ secret.charCodeAt(index);
+  }
+  return difference === 0;
+}
+
+function notFound(): Promise<Response> {
+  return Promise.resolve(new Response("Not found", { status: 404 }));
+}

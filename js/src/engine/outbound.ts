@@ -1,0 +1,197 @@
+/**
+ * The last step out: a name is resolved once, its address classified, and that very address connected to. What the Worker
+ * fetches comes here as requests in absolute form; `upstreams`, from the host's configuration alone, serves names locally.
+ */
+import { lookup } from "node:dns/promises";
+import { Agent, type ClientRequest, createServer, type IncomingMessage, request, type Server, type ServerResponse } from "node:http";
+import { Agent as SecureAgent, request as secureRequest } from "node:https";
+import { createConnection, isIP, type Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { rootCertificates } from "node:tls";
+import { maxHeaderBytes, sendError } from "./egress.ts";
+import { answerOn, forward, forwardUpgrade, requestHeaders } from "./http-forward.ts";
+import { engineHeader, engineHeaderPrefix } from "./protocol.ts";
+
+export interface OutboundOptions {
+  /** `name` or `name:port` to `address:port`, or to `http://address:port` where TLS must not be spoken. */
+  upstreams: Record<string, string>;
+  /** PEM certificates trusted on connections to upstreams, besides the public ones. */
+  upstreamCa?: string;
+  /** The core's classification of an address; only "public" ones may be reached. */
+  classify: (address: string) => string;
+  /** What the door adds where a rule names a non-public address literally. */
+  secret: string;
+}
+
+interface Destination {
+  address: string;
+  port: number;
+  tls: boolean;
+  upstream: boolean;
+}
+
+class AddressDenied extends Error {
+  readonly code = "address_denied";
+}
+
+/** Long enough for the requests of one page or one clone, short enough that a moved name is followed. */
+const resolutionMs = 5_000;
+const connectMs = 20_000;
+const idleMs = 15_000;
+
+export class Outbound {
+  readonly #options: OutboundOptions;
+  readonly #agents: { plain: Agent; secure: SecureAgent; upstream: SecureAgent };
+  readonly #resolved = new Map<string, { addresses: Promise<string[]>; until: number }>();
+  #server: Server | null = null;
+
+  constructor(options: OutboundOptions) {
+    this.#options = options;
+    const agent = { keepAlive: true, timeout: idleMs, scheduling: "lifo" as const };
+    const extra = options.upstreamCa === undefined ? {} : { ca: [...rootCertificates, options.upstreamCa] };
+    this.#agents = {
+      plain: new Agent(agent),
+      secure: new SecureAgent(agent),
+      upstream: new SecureAgent({ ...agent, ...extra }),
+    };
+  }
+
+  /** Serves the Worker's outgoing requests on a Unix socket. */
+  listen(path: string): Promise<void> {
+    const server = createServer({ maxHeaderSize: maxHeaderBytes, requestTimeout: 0, keepAliveTimeout: 60_000 });
+    server.on("request", (incoming, response) =>
+      this.serve(incoming, response, incoming.url ?? "", this.#mayNameAddress(incoming)),
+    );
+    server.on("upgrade", (incoming, socket, head) =>
+      this.serveUpgrade(incoming, socket, head, incoming.url ?? "", this.#mayNameAddress(incoming)),
+    );
+    this.#server = server;
+    return new Promise((resolve, reject) => {
+      server.once("error", reject);
+      server.listen(path, resolve);
+    });
+  }
+
+  close(): void {
+    this.#server?.close();
+    this.#server?.closeAllConnections();
+    for (const agent of Object.values(this.#agents)) agent.destroy();
+  }
+
+  serve(incoming: IncomingMessage, response: ServerResponse, url: string, literal: boolean): void {
+    this.#request(incoming, url, literal).then(
+      (outgoing) => {
+        if (response.destroyed) outgoing.destroy();
+        else forward(incoming, response, outgoing, { drop: isInternal, refuse: (error) => refuse(response, url, error) });
+      },
+      (error: Error) => refuse(response, url, error),
+    );
+  }
+
+  serveUpgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer, url: string, literal: boolean): void {
+    socket.on("error", () => socket.destroy());
+    this.#request(incoming, url, literal).then(
+      (outgoing) =>
+        forwardUpgrade(incoming, socket, head, outgoing, {
+          drop: isInternal,
+          refuse: (error, response) => refuse(response, url, error),
+        }),
+      (error: Error) => refuse(answerOn(incoming, socket), url, error),
+    );
+  }
+
+  /** A connection for bytes that are not looked into: TLS of a container without interceptors. */
+  async connect(host: string, port: number): Promise<Socket> {
+    const { address, port: actual } = await this.#destination("https", host, port, false);
+    return new Promise((resolve, reject) => {
+      const socket = createConnection({ host: address, port: actual, timeout: connectMs });
+      socket.once("connect", () => {
+        socket.setTimeout(0);
+        socket.off("error", reject);
+        resolve(socket);
+      });
+      socket.once("error", reject);
+      socket.once("timeout", () => socket.destroy(new Error(`no answer from ${host} within ${connectMs / 1000} s`)));
+    });
+  }
+
+  #mayNameAddress(incoming: IncomingMessage): boolean {
+    return incoming.headers[engineHeader.allowAddress] === this.#options.secret;
+  }
+
+  async #request(incoming: IncomingMessage, url: string, literal: boolean): Promise<ClientRequest> {
+    const parts = /^(https?):\/\/([^/?#]+)(.*)$/i.exec(url);
+    const origin = parts === null ? null : new URL(`${parts[1]}://${parts[2]}`);
+    if (parts === null || origin === null) throw new Error("the request names no absolute URL");
+    const scheme = origin.protocol === "https:" ? "https" : "http";
+    const host = origin.hostname.replace(/^\[|\]$/g, "");
+    const port = origin.port === "" ? (scheme === "https" ? 443 : 80) : Number(origin.port);
+    const destination = await this.#destination(scheme, host, port, literal);
+    const path = parts[3] ?? "";
+    const options = {
+      host: destination.address,
+      port: destination.port,
+      method: incoming.method,
+      path: path.startsWith("/") ? path : `/${path}`,
+      headers: requestHeaders(incoming, isInternal).flat(),
+      timeout: 0,
+      setHost: false,
+    };
+    if (!destination.tls) return request({ ...options, agent: this.#agents.plain });
+    return secureRequest({
+      ...options,
+      agent: destination.upstream ? this.#agents.upstream : this.#agents.secure,
+      servername: isIP(host) === 0 ? host : "",
+    });
+  }
+
+  async #destination(scheme: "http" | "https", host: string, port: number, literal: boolean): Promise<Destination> {
+    const { upstreams } = this.#options;
+    const name = host.toLowerCase().replace(/\.$/, "");
+    const upstream = upstreams[`${name}:${port}`] ?? upstreams[name];
+    if (upstream !== undefined) return parseUpstream(upstream, scheme);
+    const isAddress = isIP(name) !== 0;
+    const addresses = isAddress ? [name] : await this.#resolve(name);
+    const allowed = addresses.find((address) => this.#options.classify(address) === "public");
+    if (allowed !== undefined) return { address: allowed, port, tls: scheme === "https", upstream: false };
+    if (isAddress && literal) return { address: name, port, tls: scheme === "https", upstream: false };
+    const classes = [...new Set(addresses.map((address) => this.#options.classify(address)))].join(", ");
+    throw new AddressDenied(
+      `${host} is at ${addresses.join(", ")} (${classes}); only public addresses may be reached, unless a rule of the project's policy names the address literally`,
+    );
+  }
+
+  #resolve(name: string): Promise<string[]> {
+    const now = Date.now();
+    const known = this.#resolved.get(name);
+    if (known !== undefined && known.until > now) return known.addresses;
+    for (const [old, { until }] of this.#resolved) if (until <= now) this.#resolved.delete(old);
+    const addresses = lookup(name, { all: true, order: "ipv4first" }).then((found) => found.map(({ address }) => address));
+    this.#resolved.set(name, { addresses, until: now + resolutionMs });
+    addresses.catch(() => this.#resolved.delete(name));
+    return addresses;
+  }
+}
+
+function parseUpstream(upstream: string, scheme: "http" | "https"): Destination {
+  const parts = /^(http:\/\/)?(?:\[([^\]]+)\]|([^:/]+)):(\d+)$/.exec(upstream);
+  const address = parts?.[2] ?? parts?.[3];
+  if (parts === null || address === undefined) {
+    throw new Error(`the upstream ${JSON.stringify(upstream)} is not address:port or http://address:port`);
+  }
+  return { address, port: Number(parts[4]), tls: scheme === "https" && parts[1] === undefined, upstream: true };
+}
+
+function isInternal(name: string): boolean {
+  return name.startsWith(engineHeaderPrefix);
+}
+
+function refuse(response: ServerResponse, url: string, error: Error): void {
+  if (response.destroyed || response.headersSent) {
+    response.destroy();
+    return;
+  }
+  const where = /^[a-z]+:\/\/[^/?#]*/i.exec(url)?.[0] ?? "the origin";
+  if (error instanceof AddressDenied) sendError(response, 403, "egress_denied", error.message);
+  else sendError(response, 502, "origin_unreachable", `${where} cannot be reached: ${error.message}`);
+}

@@ -1,0 +1,153 @@
+/** One incarnation of a container as the host holds it: its process, its sockets and what leaves it. */
+import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { AuthorityPool } from "./certificates.ts";
+import { agentPort, connectPort, PortAgent, PortError } from "./control.ts";
+import { EgressListener, type EgressOptions } from "./egress.ts";
+import { type Intercept, interceptKey, type Outcome, type StartMessage } from "./protocol.ts";
+import { type ContainerLimits, Sandboxd } from "./sandboxd.ts";
+
+export interface ContainerOptions {
+  id: string;
+  incarnation: string;
+  message: StartMessage;
+  limits: ContainerLimits;
+  /** Of this incarnation alone; both are removed at its end. */
+  runtimeDir: string;
+  upperDir: string;
+  sandboxd: string;
+  authorities: AuthorityPool;
+  egress: EgressOptions;
+  log: (line: string) => void;
+}
+
+/** Connections to the agent stay open between calls; a user's server gets one for each request. */
+const agentIdleMs = 30_000;
+
+export class RunningContainer {
+  readonly id: string;
+  readonly incarnation: string;
+  /** Settles when it is gone. Never rejects. */
+  readonly ended: Promise<Outcome>;
+  readonly intercepts: Map<string, Intercept>;
+  readonly enableInternet: boolean;
+  /** Settles when its folders are gone too. */
+  removed: Promise<void> = Promise.resolve();
+  readonly #options: ContainerOptions;
+  readonly #agents = new Map<number, PortAgent>();
+  readonly #process: Promise<Sandboxd>;
+  #egress: EgressListener | null = null;
+  #over = false;
+
+  constructor(options: ContainerOptions) {
+    this.#options = options;
+    this.id = options.id;
+    this.incarnation = options.incarnation;
+    this.enableInternet = options.message.enableInternet;
+    this.intercepts = new Map(options.message.intercepts.map((intercept) => [interceptKey(intercept), intercept]));
+    this.#process = this.#launch();
+    this.ended = this.#live();
+  }
+
+  get over(): boolean {
+    return this.#over;
+  }
+
+  intercept(intercept: Intercept): void {
+    this.intercepts.set(interceptKey(intercept), intercept);
+  }
+
+  /** The HTTP agent for a port inside. Its connections wait until pid 1 is up. */
+  agent(port: number): PortAgent {
+    const known = this.#agents.get(port);
+    if (known !== undefined) return known;
+    const keep = port === agentPort;
+    const agent = new PortAgent(() => this.connect(port), { keepAlive: keep, timeout: keep ? agentIdleMs : 0 });
+    if (keep) this.#agents.set(port, agent);
+    return agent;
+  }
+
+  async connect(port: number) {
+    const process = await this.#process.catch(() => null);
+    if (process === null || this.#over) throw new PortError("not_running", "the container is not running");
+    await process.ready.catch((error: Error) => {
+      throw new PortError("not_running", error.message);
+    });
+    try {
+      return await connectPort(join(this.#options.runtimeDir, "control.sock"), port);
+    } catch (error) {
+      if (this.#over) throw new PortError("not_running", "the container ended");
+      throw error;
+    }
+  }
+
+  async signal(signal: number): Promise<void> {
+    const process = await this.#process;
+    await process.ready;
+    process.signal(signal);
+  }
+
+  /** Ends it at once and returns when it is gone. */
+  async kill(): Promise<Outcome> {
+    this.#process.then(
+      (process) => process.kill(),
+      () => undefined,
+    );
+    return this.ended;
+  }
+
+  async #launch(): Promise<Sandboxd> {
+    const { id, message, runtimeDir, upperDir, egress, limits } = this.#options;
+    const [authority] = await Promise.all([
+      this.#options.authorities.take(),
+      mkdir(runtimeDir, { recursive: true, mode: 0o700 }),
+      mkdir(upperDir, { recursive: true, mode: 0o700 }),
+    ]);
+    this.#egress = await EgressListener.listen(join(runtimeDir, "egress.sock"), authority, this, egress);
+    return new Sandboxd(
+      this.#options.sandboxd,
+      {
+        id: id.slice(0, 64),
+        runtimeDir,
+        upperDir,
+        env: containerEnv(message),
+        hostname: `sandbox-${id.slice(0, 12)}`,
+        limits,
+        caCertificatePem: authority.certificatePem,
+        interceptHttps: message.intercepts.some(({ kind }) => kind === "https"),
+        ports: extraPorts(message.intercepts),
+      },
+      this.#options.log,
+    );
+  }
+
+  async #live(): Promise<Outcome> {
+    const outcome = await this.#process.then(
+      (process) => process.ended,
+      (error: Error): Outcome => ({ kind: "failed", message: error.message }),
+    );
+    this.#over = true;
+    for (const agent of this.#agents.values()) agent.destroy();
+    this.#egress?.close();
+    // In the background: a workspace of many files must not hold up what waits for the end.
+    this.removed = Promise.all([
+      rm(this.#options.runtimeDir, { recursive: true, force: true }),
+      rm(this.#options.upperDir, { recursive: true, force: true }),
+    ]).then(
+      () => undefined,
+      (error: Error) => this.#options.log(`folders of ${this.id} remain: ${error.message}`),
+    );
+    return outcome;
+  }
+}
+
+function containerEnv(message: StartMessage): Record<string, string> {
+  const https = message.intercepts.some(({ kind }) => kind === "https");
+  return { ...message.env, ...(https ? { SANDBOX_INTERCEPT_HTTPS: "1" } : {}) };
+}
+
+/** Addresses registered with a port of their own: connections to it go to the relay like those to 80 and 443. */
+function extraPorts(intercepts: readonly Intercept[]): string[] {
+  return intercepts.map(({ address }) => address).filter((address) => /^(\[[^\]]+\]|[^:]+):\d+$/.test(address));
+}
+

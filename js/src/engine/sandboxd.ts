@@ -1,0 +1,128 @@
+/** One `sandboxd launch`: the process that is a container's parent on this machine. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { createInterface } from "node:readline";
+import type { Outcome } from "./protocol.ts";
+
+/** What `sandboxd launch` reads from its standard input. */
+export interface LaunchConfig {
+  id: string;
+  /** Exists; holds the container's sockets. */
+  runtimeDir: string;
+  /** On disk: the overlays' upper and work directories, workspace and temporary files. */
+  upperDir: string;
+  env: Record<string, string>;
+  hostname: string;
+  limits: ContainerLimits;
+  caCertificatePem: string;
+  interceptHttps: boolean;
+  ports: string[];
+}
+
+export interface ContainerLimits {
+  memoryBytes: number;
+  /** Relative, 1 to 10000 as in cgroup v2. */
+  cpuWeight: number;
+  /** Of one CPU: 0.25 is a quarter. */
+  cpuQuota: number;
+  pids: number;
+  diskBytes: number;
+}
+
+/** A parent that does not end this long after its container was killed is killed itself. */
+const killGraceMs = 5_000;
+const killed = 137;
+
+export class Sandboxd {
+  /** Settles when pid 1 inside is up; rejects with the reason when it never comes up. */
+  readonly ready: Promise<void>;
+  /** Settles when the container and its parent are gone. Never rejects. */
+  readonly ended: Promise<Outcome>;
+  readonly #process: ChildProcess;
+  #innerPid: number | null = null;
+  #reported: { exitCode: number; reason?: string } | null = null;
+  #stderr = "";
+  #gone = false;
+  #rejectReady: (error: Error) => void = () => undefined;
+
+  constructor(binary: string, config: LaunchConfig, log: (line: string) => void) {
+    // Nothing of this process's environment is handed down: it may hold keys.
+    const child = spawn(binary, ["launch"], {
+      stdio: ["pipe", "pipe", "pipe"],
+      env: { PATH: process.env.PATH ?? "/usr/sbin:/usr/bin:/sbin:/bin" },
+    });
+    this.#process = child;
+    child.stdin.on("error", () => undefined);
+    child.stdin.end(JSON.stringify(config));
+    createInterface({ input: child.stderr }).on("line", (line) => {
+      this.#stderr = `${this.#stderr}${line}\n`.slice(-4096);
+      log(`sandboxd ${config.id.slice(0, 12)}: ${line}`);
+    });
+    this.ready = new Promise((resolve, reject) => {
+      createInterface({ input: child.stdout }).on("line", (line) => this.#onLine(line, resolve));
+      this.#rejectReady = reject;
+    });
+    this.ready.catch(() => undefined);
+    this.ended = new Promise((settle) => {
+      child.once("error", (error) => {
+        this.#stderr += error.message;
+        if (child.pid === undefined) settle(this.#end(null, null));
+      });
+      child.once("close", (code, signal) => settle(this.#end(code, signal)));
+    });
+  }
+
+  /** Sends a signal to pid 1 inside. */
+  signal(signal: number): void {
+    if (this.#gone) return;
+    if (signal === 9) this.kill();
+    else if (signal === 15 || signal === 2) this.#process.kill(signal === 15 ? "SIGTERM" : "SIGINT");
+    else if (this.#innerPid !== null) sendSignal(this.#innerPid, signal);
+  }
+
+  /** Ends everything inside at once. */
+  kill(): void {
+    if (this.#gone) return;
+    if (this.#innerPid === null) {
+      this.#process.kill("SIGKILL");
+      return;
+    }
+    // The death of pid 1 ends its namespace; the parent then tidies up and reports.
+    sendSignal(this.#innerPid, 9);
+    const timer = setTimeout(() => this.#process.kill("SIGKILL"), killGraceMs);
+    this.ended.finally(() => clearTimeout(timer));
+  }
+
+  #onLine(line: string, ready: () => void): void {
+    let message: unknown;
+    try {
+      message = JSON.parse(line);
+    } catch {
+      return;
+    }
+    if (typeof message !== "object" || message === null) return;
+    if ("ready" in message && "pid" in message && typeof message.pid === "number") {
+      this.#innerPid = message.pid;
+      ready();
+    } else if ("exit" in message && typeof message.exit === "number") {
+      const reason = "reason" in message && typeof message.reason === "string" ? message.reason : undefined;
+      this.#reported = { exitCode: message.exit, ...(reason === undefined ? {} : { reason }) };
+    }
+  }
+
+  #end(code: number | null, signal: string | null): Outcome {
+    this.#gone = true;
+    const started = this.#innerPid !== null;
+    const message = this.#reported?.reason ?? (this.#stderr.trim() || `sandboxd ended with ${signal ?? `status ${code}`}`);
+    this.#rejectReady(new Error(message));
+    if (!started && signal !== "SIGKILL") return { kind: "failed", message };
+    return { kind: "exited", ...(this.#reported ?? { exitCode: code ?? killed }) };
+  }
+}
+
+function sendSignal(pid: number, signal: number): void {
+  try {
+    process.kill(pid, signal);
+  } catch {
+    // It ended meanwhile.
+  }
+}

@@ -1,0 +1,261 @@
+/** `startServer`: the Worker in real workerd with the embedded engine beside it, on one folder. */
+import { randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { HttpOptions_Style } from "miniflare";
+import { loadCore } from "../core/index.ts";
+import type { Core } from "../core/types.ts";
+import { EngineHost } from "../engine/host.ts";
+import type { ContainerLimits } from "../engine/sandboxd.ts";
+import { mintToken } from "../worker/tokens.ts";
+import { type EngineMode, engineMode } from "./engine-mode.ts";
+import { openStateDir, type StateDir } from "./state-dir.ts";
+import { type MiniflareWorker, startWorkerd, type Workerd } from "./workerd.ts";
+
+export interface ServerOptions {
+  /** Everything that lasts is kept here. One server a folder. */
+  stateDir: string;
+  /** A free one without it, or with 0. */
+  port?: number;
+  /** Loopback without it. */
+  host?: string;
+  /** `name` or `name:port` to `address:port`, or `http://address:port` where TLS must not be spoken. */
+  upstreams?: Record<string, string>;
+  /** PEM certificates that are trusted on connections to upstreams. */
+  upstreamCa?: string;
+  /** Further variables of the Worker, such as OPENAI_API_KEY or SANDBOX_TRANSPORT. */
+  vars?: Record<string, string>;
+  /** In place of the folder's own SECRETS_KEYS: the first seals, all open. */
+  secretKeys?: { id: string; key: string }[];
+  /** `address:port` of an HTTP service that plays AI Gateway. */
+  ai?: string;
+  /** Told what the runtime, the engine and the Worker log. */
+  log?: (line: string) => void;
+}
+
+export interface MintTokenOptions {
+  /** Seconds; a day without it. */
+  expiresInSeconds?: number;
+}
+
+export interface Server {
+  readonly url: string;
+  /** May act for every project of this server. */
+  readonly operatorToken: string;
+  readonly engine: Engine;
+  mintToken(projectId: string, options?: MintTokenOptions): Promise<string>;
+  /** Ends the runtime and every container; what was acknowledged stays in the folder. */
+  close(): Promise<void>;
+}
+
+/** What a server says about its engine. */
+export interface Engine {
+  /** Durable Object ids of the containers that run. */
+  running(): string[];
+  readonly workerdPid: number | undefined;
+}
+
+const monthSeconds = 30 * 24 * 60 * 60;
+/** The same from the sources and from dist/js. */
+const packageRoot = join(import.meta.dirname, "../../..");
+
+export async function startServer(options: ServerOptions): Promise<Server> {
+  const mode = engineMode(process.env);
+  const state = await openStateDir(options.stateDir);
+  try {
+    return await RunningServer.start(options, mode, state);
+  } catch (error) {
+    await state.release();
+    throw error;
+  }
+}
+
+class RunningServer implements Server {
+  readonly operatorToken: string;
+  readonly #state: StateDir;
+  readonly #host: EngineHost | null;
+  readonly #options: ServerOptions;
+  readonly #worker: MiniflareWorker;
+  #workerd: Workerd;
+  #closing: Promise<void> | null = null;
+
+  private constructor(parts: {
+    options: ServerOptions;
+    state: StateDir;
+    host: EngineHost | null;
+    worker: MiniflareWorker;
+    workerd: Workerd;
+    operatorToken: string;
+  }) {
+    this.#options = parts.options;
+    this.#state = parts.state;
+    this.#host = parts.host;
+    this.#worker = parts.worker;
+    this.#workerd = parts.workerd;
+    this.operatorToken = parts.operatorToken;
+    this.#adopt(parts.workerd);
+  }
+
+  static async start(options: ServerOptions, mode: EngineMode, state: StateDir): Promise<RunningServer> {
+    const core = await loadCore();
+    const secret = randomBytes(32).toString("base64url");
+    const host = mode === "embedded" ? await startHost(options, state, core, secret) : null;
+    const worker = workerOptions({ options, mode, state, core, host, secret });
+    try {
+      const workerd = await startWorkerd(worker, listenOn(options), logOf(options));
+      const operatorToken = await mintToken(state.keys.tokenKeys, {
+        operator: true,
+        expiresInSeconds: monthSeconds,
+      });
+      return new RunningServer({ options, state, host, worker, workerd, operatorToken });
+    } catch (error) {
+      await host?.close();
+      throw error;
+    }
+  }
+
+  get url(): string {
+    return this.#workerd.url.origin;
+  }
+
+  get engine(): Engine {
+    return { running: () => this.#host?.running() ?? [], workerdPid: this.#workerd.pid };
+  }
+
+  mintToken(projectId: string, options: MintTokenOptions = {}): Promise<string> {
+    return mintToken(this.#state.keys.tokenKeys, { projectId, ...options });
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    await this.#workerd.close();
+    await this.#host?.close();
+    await this.#state.release();
+  }
+
+  #adopt(workerd: Workerd): void {
+    this.#workerd = workerd;
+    this.#host?.connectWorker({ hostname: workerd.url.hostname, port: Number(workerd.url.port) });
+    workerd.exited.then(() => this.#onExit(workerd));
+  }
+
+  /** A runtime that dies takes its memory of the containers with it: they end, and a new one takes over the same address. */
+  async #onExit(workerd: Workerd): Promise<void> {
+    if (this.#closing !== null) return;
+    const log = logOf(this.#options);
+    log("the Workers runtime ended; starting it again");
+    await this.#host?.killAll();
+    await workerd.close().catch(() => undefined);
+    if (this.#closing !== null) return;
+    try {
+      const listen = { host: workerd.url.hostname, port: Number(workerd.url.port) };
+      const next = await startWorkerd(this.#worker, listen, log);
+      if (this.#closing === null) this.#adopt(next);
+      else await next.close();
+    } catch (error) {
+      log(`the Workers runtime does not start: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+}
+
+function listenOn(options: ServerOptions): { host: string; port: number } {
+  return { host: options.host ?? "127.0.0.1", port: options.port ?? 0 };
+}
+
+function logOf(options: ServerOptions): (line: string) => void {
+  return options.log ?? (() => undefined);
+}
+
+function startHost(options: ServerOptions, state: StateDir, core: Core, secret: string): Promise<EngineHost> {
+  return EngineHost.start({
+    sandboxd: built("dist/engine/sandboxd"),
+    runtimeDir: state.runtimeDir,
+    scratchDir: join(state.path, "containers"),
+    secret,
+    limits: (instanceType) => limitsOf(core, instanceType),
+    outbound: {
+      upstreams: options.upstreams ?? {},
+      ...(options.upstreamCa === undefined ? {} : { upstreamCa: options.upstreamCa }),
+      classify: (address) => core.classifyAddress(address),
+    },
+    log: logOf(options),
+  });
+}
+
+interface WorkerParts {
+  options: ServerOptions;
+  mode: EngineMode;
+  state: StateDir;
+  core: Core;
+  host: EngineHost | null;
+  secret: string;
+}
+
+function workerOptions({ options, mode, state, core, host, secret }: WorkerParts): MiniflareWorker {
+  const classes: Record<string, string> = {
+    STREAM: "StreamDurableObject",
+    CATALOGUE: "CatalogueDurableObject",
+    PROJECT: "ProjectDurableObject",
+    SECRET: "SecretDurableObject",
+    ...Object.fromEntries(core.instanceTypes().map(({ binding, className }) => [binding, className])),
+  };
+  return {
+    modules: [
+      { type: "ESModule", path: built("dist/worker/index.js") },
+      { type: "CompiledWasm", path: built("dist/worker/core.wasm") },
+    ],
+    modulesRoot: join(packageRoot, "dist/worker"),
+    compatibilityDate: "2026-06-01",
+    compatibilityFlags: ["nodejs_compat", "enhanced_error_serialization"],
+    durableObjects: Object.fromEntries(
+      Object.entries(classes).map(([binding, className]) => [binding, { className, useSQLite: true }]),
+    ),
+    durableObjectsPersist: join(state.path, "durable-objects"),
+    r2Buckets: { BACKUP_BUCKET: "backups" },
+    r2Persist: join(state.path, "r2"),
+    bindings: {
+      SANDBOX_TRANSPORT: "rpc",
+      ...options.vars,
+      ENGINE_MODE: mode,
+      TOKEN_KEYS: JSON.stringify(state.keys.tokenKeys),
+      SECRETS_KEYS: JSON.stringify(options.secretKeys ?? state.keys.secretsKeys),
+      ...(host === null ? {} : { ENGINE_SECRET: secret }),
+    },
+    serviceBindings: {
+      ...(host === null ? {} : { ENGINE: { external: { address: `unix:${host.engineSocket}`, http: {} } } }),
+      ...(options.ai === undefined ? {} : { AI_GATEWAY: { external: { address: options.ai, http: {} } } }),
+    },
+    ...(host === null
+      ? {}
+      : {
+          outboundService: {
+            external: { address: `unix:${host.outboundSocket}`, http: { style: HttpOptions_Style.PROXY } },
+          },
+        }),
+  };
+}
+
+/** A weight of 100 is one whole CPU, and no type gets less than the smallest share the scheduler knows. */
+function limitsOf(core: Core, instanceType: string): ContainerLimits {
+  const row = core.instanceTypes().find(({ name }) => name === instanceType);
+  if (row === undefined) throw new Error(`there is no instance type ${JSON.stringify(instanceType)}`);
+  const cpus = row.vcpuSixteenths / 16;
+  return {
+    memoryBytes: row.memoryMib * 1024 * 1024,
+    cpuWeight: Math.max(1, Math.round(100 * cpus)),
+    cpuQuota: cpus,
+    // Four processes or threads for each MiB is far above what fits; a floor keeps small types usable.
+    pids: Math.min(8192, 512 + row.memoryMib),
+    diskBytes: row.diskGb * 1_000_000_000,
+  };
+}
+
+function built(path: string): string {
+  const full = join(packageRoot, path);
+  if (!existsSync(full)) throw new Error(`${full} is missing; build it with \`npm run setup\``);
+  return full;
+}

@@ -1,0 +1,80 @@
+/** The Workers runtime: Miniflare with the built Worker, tied to this process's life and watched for its own end. */
+import type { ChildProcess } from "node:child_process";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
+import { Miniflare, type MiniflareOptions, NoOpLog } from "miniflare";
+import { userRuntimeDir } from "./state-dir.ts";
+
+export interface Workerd {
+  /** Where the Worker itself listens. */
+  url: URL;
+  pid: number | undefined;
+  /** Settles when the process is gone. */
+  exited: Promise<void>;
+  close(): Promise<void>;
+}
+
+/** The worker's address among the process's sockets. */
+const workerName = "itx";
+
+/** Starts workerd and returns when the Worker answers on `host:port`; 0 takes a free port. */
+export async function startWorkerd(
+  worker: MiniflareWorker,
+  listen: { host: string; port: number },
+  log: (line: string) => void,
+): Promise<Workerd> {
+  process.env.MINIFLARE_WORKERD_PATH = await tether();
+  const children: ChildProcess[] = [];
+  const onChild = (message: unknown) => children.push((message as { process: ChildProcess }).process);
+  subscribe("child_process", onChild);
+  const options: MiniflareOptions = {
+    ...worker,
+    name: workerName,
+    host: "127.0.0.1",
+    port: 0,
+    log: new NoOpLog(),
+    handleRuntimeStdio: (stdout: Readable, stderr: Readable) => [stdout, stderr].forEach((stream) => lines(stream, log)),
+    unsafeDirectSockets: [{ host: listen.host, port: listen.port }],
+    stripCfConnectingIp: false,
+  };
+  const miniflare = new Miniflare(options);
+  try {
+    await miniflare.ready;
+    const url = await miniflare.unsafeGetDirectURL(workerName);
+    const child = children.find(({ spawnfile }) => spawnfile === process.env.MINIFLARE_WORKERD_PATH);
+    if (child === undefined)
+      throw new Error("the Workers runtime was started, but is not among the child processes");
+    return { url, pid: child.pid, exited: exitOf(child), close: () => miniflare.dispose() };
+  } catch (error) {
+    await miniflare.dispose().catch(() => undefined);
+    throw error;
+  } finally {
+    unsubscribe("child_process", onChild);
+  }
+}
+
+/** What of Miniflare's options the server decides. */
+export type MiniflareWorker = Extract<MiniflareOptions, { modules: unknown }>;
+
+/** A program that becomes workerd, but dies with this process, however this process dies. */
+async function tether(): Promise<string> {
+  const require = createRequire(import.meta.url);
+  const main: { default: string } = require("workerd");
+  const path = join(await userRuntimeDir(), "workerd");
+  const script = `#!/bin/sh\nexec setpriv --pdeathsig KILL -- '${main.default.replaceAll("'", "'\\''")}' "$@"\n`;
+  await writeFile(path, script, { mode: 0o700 });
+  return path;
+}
+
+function exitOf(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
+  return new Promise((resolve) => child.once("exit", () => resolve()));
+}
+
+function lines(stream: Readable, log: (line: string) => void): void {
+  createInterface({ input: stream }).on("line", log);
+}
