@@ -1,0 +1,66 @@
+/**
+ * How an error leaves the Worker. capnweb and Workers RPC carry an error's name, message and own properties and nothing else, so
+ * the four fields that clients read are made own properties of a plain error; a stack never leaves.
+ */
+import { SandboxError } from "../core/error.ts";
+import { shellError, shellErrors } from "./errors.ts";
+import { log } from "./log.ts";
+import { count } from "./metrics.ts";
+
+export interface WireFields {
+  code: string;
+  message: string;
+  details: Record<string, unknown>;
+  status: number;
+  retryable: boolean;
+}
+
+/** The error that a client gets for this one. Faults without a code are logged here, and leave as `internal_error`. */
+export function wireError(error: unknown): SandboxError {
+  const fields = fieldsOf(error);
+  if (fields !== undefined) return new SandboxError(fields);
+  count("errors_internal");
+  log("error", "call failed", { error: error instanceof Error ? error : new Error(String(error)) });
+  const message = error instanceof Error ? error.message : String(error);
+  return shellError("internal_error", message, retryableOf(error) ? { retryable: true } : {});
+}
+
+/** Runs a call of the public surface; whatever it throws leaves as a SandboxError. */
+export async function onWire<T>(work: () => Promise<T> | T): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw wireError(error);
+  }
+}
+
+/** The fields of our errors, and of the SDK's, also after their class was lost on the way. */
+export function fieldsOf(error: unknown): WireFields | undefined {
+  if (typeof error !== "object" || error === null || !("message" in error)) return undefined;
+  const message = String(error.message);
+  if ("errorResponse" in error) return sdkFields(error.errorResponse, message);
+  if (!("code" in error) || typeof error.code !== "string" || !("status" in error)) return undefined;
+  return {
+    code: error.code,
+    message,
+    details: "details" in error ? record(error.details) : {},
+    status: typeof error.status === "number" ? error.status : shellErrors.internal_error.status,
+    retryable: "retryable" in error && error.retryable === true,
+  };
+}
+
+/** `{ code, message, context, httpStatus }` is the SDK's shape; its codes stay as they are. */
+function sdkFields(response: unknown, message: string): WireFields | undefined {
+  const { code, context, httpStatus } = record(response);
+  if (typeof code !== "string") return undefined;
+  const status = typeof httpStatus === "number" ? httpStatus : shellErrors.internal_error.status;
+  return { code, message, details: record(context), status, retryable: status === 503 };
+}
+
+function record(value: unknown): Record<string, unknown> {
+  return typeof value === "object" && value !== null ? { ...value } : {};
+}
+
+function retryableOf(error: unknown): boolean {
+  return typeof error === "object" && error !== null && "retryable" in error && error.retryable === true;
+}
