@@ -1,0 +1,70 @@
+/** The way from a path to the object that is the sandbox: claim first, then the class of its instance type. */
+import type { Core } from "../core/types.ts";
+import { sandboxNamespace } from "../worker/sandbox/namespaces.ts";
+import type { CreateArguments, SandboxObject } from "../worker/sandbox/object.ts";
+import type { ClaimInput } from "../worker/stream/catalogue-durable-object.ts";
+import { catalogueStub, streamStub } from "../worker/stream/stub.ts";
+import type { StoredEvent } from "../worker/stream/types.ts";
+import type { ItxContext } from "./context.ts";
+
+export class SandboxTarget {
+  readonly context: ItxContext;
+  readonly path: string;
+  /** A claim never changes, so one that was found holds for as long as this address is used. */
+  #claim: StoredEvent | null = null;
+
+  constructor(context: ItxContext, path: string) {
+    this.context = context;
+    this.path = path;
+  }
+
+  /** Claims the name, or meets the claim that is there, and has the object made or its making finished. */
+  async create(input: ClaimInput, allowRawSecrets: boolean): Promise<void> {
+    const { env, core, projectId } = this.context;
+    const { path } = this;
+    const { event } = await catalogueStub(env, core, projectId).claim({ path, input });
+    const request: CreateArguments = {
+      projectId,
+      path,
+      input: { ...input, ...(allowRawSecrets ? { allowRawSecrets } : {}) },
+      claim: event,
+    };
+    await this.#stub(event).create(request);
+    this.#claim = event;
+  }
+
+  /** @throws SandboxError `sandbox_not_found` for a path that was never claimed; nothing is written then */
+  async object(): Promise<SandboxObject> {
+    return this.#stub(await this.#found());
+  }
+
+  stream() {
+    const { env, core, projectId } = this.context;
+    return streamStub(env, core, projectId, this.path);
+  }
+
+  async #found(): Promise<StoredEvent> {
+    if (this.#claim !== null) return this.#claim;
+    const { env, core, projectId } = this.context;
+    const known = await catalogueStub(env, core, projectId).lookup(this.path);
+    if (known === null) throw neverCreated(core, this.path);
+    this.#claim = known.claim;
+    return known.claim;
+  }
+
+  #stub(claim: StoredEvent): SandboxObject {
+    const { env, core, projectId } = this.context;
+    const { binding } = core.routeClaim(claim);
+    return sandboxNamespace(env, binding).getByName(core.durableObjectName({ projectId, path: this.path }));
+  }
+}
+
+/** The core's own refusal of a path without a claim. */
+function neverCreated(core: Core, path: string): unknown {
+  try {
+    core.resolveClaim({ path, claim: null, record: null, inFlight: false, input: null });
+  } catch (error) {
+    return error;
+  }
+  return new Error(`${path} was never claimed`);
+}

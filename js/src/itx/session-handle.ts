@@ -1,0 +1,42 @@
+import { RpcTarget } from "cloudflare:workers";
+import { sessionMethods } from "../worker/sandbox/surface.ts";
+import { onWire } from "../worker/wire.ts";
+import { bridgeArguments } from "./bridge.ts";
+import type { SandboxTarget } from "./sandbox-target.ts";
+
+/** One session of a sandbox: the SDK's ExecutionSession, by its id, so that it outlives restarts of the object. */
+export class SessionHandle extends RpcTarget {
+  readonly #target: SandboxTarget;
+  readonly #id: string;
+
+  constructor(target: SandboxTarget, id: string) {
+    super();
+    this.#target = target;
+    this.#id = id;
+  }
+
+  static {
+    for (const name of sessionMethods) {
+      Object.defineProperty(this.prototype, name, {
+        value(this: SessionHandle, ...values: unknown[]) {
+          return this.#invoke(name, values);
+        },
+        writable: true,
+        configurable: true,
+      });
+    }
+  }
+
+  get id(): string {
+    return this.#id;
+  }
+
+  #invoke(method: string, values: readonly unknown[]): Promise<unknown> {
+    return onWire(async () => {
+      const { projectId } = this.#target.context;
+      const { path } = this.#target;
+      const object = await this.#target.object();
+      return object.invoke({ projectId, path, method, args: bridgeArguments(values), sessionId: this.#id });
+    });
+  }
+}
