@@ -8,7 +8,7 @@ import { deploymentNames } from "./names.ts";
 
 /** The date that the whole system is tested with; host and tests use the same one. */
 export const compatibilityDate = "2026-06-01";
-export const compatibilityFlags = ["nodejs_compat", "enhanced_error_serialization"];
+export const compatibilityFlags = ["nodejs_compat"];
 
 /** The objects that hold no container. The sandbox classes come from the core's table. */
 const fixedObjects = [

@@ -210,7 +210,7 @@ function workerOptions({ options, mode, state, core, host, secret }: WorkerParts
     ],
     modulesRoot: join(packageRoot, "dist/worker"),
     compatibilityDate: "2026-06-01",
-    compatibilityFlags: ["nodejs_compat", "enhanced_error_serialization"],
+    compatibilityFlags: ["nodejs_compat"],
     durableObjects: Object.fromEntries(
       Object.entries(classes).map(([binding, className]) => [binding, { className, useSQLite: true }]),
     ),
