@@ -30,8 +30,8 @@ export class SandboxHandle extends RpcTarget {
 
   static {
     for (const name of [...lifecycleMethods, ...sdkMethods]) {
-      if (Object.hasOwn(this.prototype, name)) continue;
-      Object.defineProperty(this.prototype, name, {
+      if (Object.hasOwn(SandboxHandle.prototype, name)) continue;
+      Object.defineProperty(SandboxHandle.prototype, name, {
         value(this: SandboxHandle, ...values: unknown[]) {
           return this.#invoke(name, values);
         },

@@ -17,7 +17,7 @@ export class SessionHandle extends RpcTarget {
 
   static {
     for (const name of sessionMethods) {
-      Object.defineProperty(this.prototype, name, {
+      Object.defineProperty(SessionHandle.prototype, name, {
         value(this: SessionHandle, ...values: unknown[]) {
           return this.#invoke(name, values);
         },

@@ -13,11 +13,9 @@ interface Span {
 
 export class Scrubber {
   readonly #patterns: readonly Buffer[];
-  readonly #longest: number;
 
   constructor(patterns: readonly string[]) {
     this.#patterns = patterns.map((pattern) => Buffer.from(pattern, "utf8"));
-    this.#longest = Math.max(0, ...this.#patterns.map((pattern) => pattern.length));
   }
 
   text(value: string): string {
@@ -35,17 +33,21 @@ export class Scrubber {
   /** The same bytes as they come, with every occurrence blotted out, also one that two chunks share. */
   body(source: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
     if (this.#patterns.length === 0) return source;
+    // Held back as it came, since it may yet become an occurrence; its first bytes may already belong to one.
     let held: Buffer = Buffer.alloc(0);
+    let covered = 0;
     const stage = new TransformStream<Uint8Array, Uint8Array>({
       transform: (chunk, controller) => {
         const bytes = Buffer.concat([held, chunk]);
-        const found = this.#find(bytes);
-        const cut = this.#cut(bytes, found);
-        held = Buffer.from(bytes.subarray(cut));
-        if (cut > 0) controller.enqueue(blot(bytes, found).subarray(0, cut));
+        const found = [{ start: 0, end: covered }, ...this.#find(bytes)];
+        const open = this.#openEnd(bytes);
+        held = Buffer.from(bytes.subarray(open));
+        covered = Math.max(0, ...found.filter(({ start }) => start < open).map(({ end }) => end - open));
+        if (open > 0) controller.enqueue(blot(bytes, found).subarray(0, open));
       },
       flush: (controller) => {
-        if (held.length > 0) controller.enqueue(blot(held, this.#find(held)));
+        if (held.length > 0)
+          controller.enqueue(blot(held, [{ start: 0, end: covered }, ...this.#find(held)]));
       },
     });
     return source.pipeThrough(stage);
@@ -59,19 +61,6 @@ export class Scrubber {
       }
     }
     return found;
-  }
-
-  /**
-   * Where the bytes that can leave end: before anything that may begin an occurrence, and before any occurrence that reaches past
-   * that, since it has to be found again. A run of occurrences that overlap without end is cut all the same.
-   */
-  #cut(bytes: Buffer, found: readonly Span[]): number {
-    const open = this.#openEnd(bytes);
-    let cut = open;
-    for (const { start, end } of [...found].sort((left, right) => right.start - left.start)) {
-      if (start < cut && end > cut) cut = start;
-    }
-    return bytes.length - cut > this.#longest * 4 ? open : cut;
   }
 
   /** The first position from which the rest of the bytes is the beginning of a pattern. */
