@@ -1,0 +1,57 @@
+// Memory, processes and CPU of a container by control groups, version 2 or 1, where they may be written.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sandboxd/config.hpp"
+#include "sandboxd/system.hpp"
+
+namespace sandboxd {
+
+/// Where one controller's groups can be made.
+struct ControllerPlace {
+  std::string parent;  ///< directory that groups are made in; empty when there is none
+  bool unified = false;
+};
+struct ControllerPlaces {
+  ControllerPlace memory;
+  ControllerPlace pids;
+  ControllerPlace cpu;
+};
+[[nodiscard]] ControllerPlaces find_controllers();
+
+/// The groups of one container: the whole, and in it the commands, which the CPU limits are for. Removed with
+/// it; a launcher that was killed leaves empty directories, which the next launch removes.
+class ContainerGroups {
+ public:
+  ContainerGroups() = default;
+  ContainerGroups(ContainerGroups&&) noexcept = default;
+  ContainerGroups& operator=(ContainerGroups&&) noexcept = default;
+  ContainerGroups(const ContainerGroups&) = delete;
+  ContainerGroups& operator=(const ContainerGroups&) = delete;
+  ~ContainerGroups() { remove(); }
+
+  [[nodiscard]] static ContainerGroups create(const LaunchConfig& config);
+
+  [[nodiscard]] SysStatus add_agent(pid_t pid) const;
+  [[nodiscard]] std::vector<int> command_fds() const;
+  [[nodiscard]] bool limits_memory() const { return !memory_events_.empty(); }
+  [[nodiscard]] bool limits_pids() const { return limits_pids_; }
+  [[nodiscard]] bool limits_cpu() const { return limits_cpu_; }
+  /// File with an `oom_kill N` line for the commands, or empty.
+  [[nodiscard]] const std::string& memory_events() const { return memory_events_; }
+  void remove();
+
+ private:
+  bool make(const std::string& whole, bool unified);
+
+  std::vector<std::string> directories_;  ///< outer before inner
+  std::vector<std::string> agent_groups_;
+  std::vector<Fd> command_procs_;
+  std::string memory_events_;
+  bool limits_pids_ = false;
+  bool limits_cpu_ = false;
+};
+
+}  // namespace sandboxd

@@ -1,0 +1,31 @@
+// The container's side of a launch: the process that becomes pid 1 inside.
+#pragma once
+
+#include <vector>
+
+#include "sandboxd/config.hpp"
+#include "sandboxd/rootfs.hpp"
+#include "sandboxd/system.hpp"
+
+namespace sandboxd {
+
+struct ContainerPlan {
+  RootPlan root;
+  int control_listen = -1;
+  std::vector<int> command_cgroups;
+  int memory_events = -1;        ///< for the agent: says whether the kernel killed a command for its memory
+  bool process_rlimits = false;  ///< no control group holds processes
+  bool memory_rlimits = false;   ///< no control group holds memory
+};
+
+// What the two sides say to each other: the container sends `network` with its sockets, the launcher answers
+// `go` when ids, groups and (as root) mounts are there, and the container ends with `ready`. An error is
+// `!code`, a newline, text.
+inline constexpr std::string_view message_network = "network";
+inline constexpr std::string_view message_go = "go";
+inline constexpr std::string_view message_ready = "ready";
+
+/// Runs in a fresh child in its own namespaces; never returns.
+[[noreturn]] void run_container(const ContainerPlan& plan, Fd launcher);
+
+}  // namespace sandboxd

@@ -1,0 +1,39 @@
+// The launcher's loop while its container lives.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "sandboxd/cgroup.hpp"
+#include "sandboxd/config.hpp"
+#include "sandboxd/disk.hpp"
+#include "sandboxd/identity.hpp"
+#include "sandboxd/network.hpp"
+
+namespace sandboxd {
+
+struct Supervised {
+  const LaunchConfig& config;
+  IdentityPlan identity;
+  ContainerGroups groups;
+  Scratch scratch;
+  NetworkSockets sockets;
+  Fd runtime;  ///< directory of the sockets
+  pid_t pid = -1;
+};
+
+struct Ending {
+  int status = 0;
+  std::string reason;   ///< exited, killed, memory_exceeded, disk_exceeded
+  std::string message;  ///< for people; may be empty
+};
+
+/// Serves the relay, forwards signals and watches the limits until the container has ended; then removes its
+/// groups and scratch. `say` gets lines about what happened meanwhile.
+[[nodiscard]] Ending supervise(Supervised& container, const std::function<void(std::string_view)>& say);
+
+/// Removes a container's scratch, also where its files belong to ids that only exist inside.
+void clean_scratch(const Scratch& scratch, const IdentityPlan& identity);
+
+}  // namespace sandboxd

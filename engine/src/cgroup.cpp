@@ -1,0 +1,244 @@
+#include "sandboxd/cgroup.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <sstream>
+
+namespace sandboxd {
+namespace {
+
+constexpr std::string_view prefix = "sandboxd.";
+
+bool has_word(const std::string& list, std::string_view word, char separator) {
+  std::istringstream words(list);
+  for (std::string one; std::getline(words, one, separator);) {
+    while (!one.empty() && one.back() == '\n') one.pop_back();
+    if (one == word) return true;
+  }
+  return false;
+}
+
+// Own group's path in the hierarchy of a controller; an empty controller means the unified one.
+std::string own_group(const std::string& memberships, std::string_view controller) {
+  std::istringstream lines(memberships);
+  for (std::string line; std::getline(lines, line);) {
+    const auto first = line.find(':');
+    const auto second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    const auto names = line.substr(first + 1, second - first - 1);
+    const bool match = controller.empty() ? names.empty() : has_word(names, controller, ',');
+    if (match) return line.substr(second + 1);
+  }
+  return {};
+}
+
+struct Mount {
+  std::string path;
+  std::string root;
+  std::string options;
+  bool unified;
+};
+
+std::vector<Mount> cgroup_mounts() {
+  std::vector<Mount> mounts;
+  std::istringstream lines(read_file("/proc/self/mountinfo").value_or(std::string()));
+  for (std::string line; std::getline(lines, line);) {
+    const auto separator = line.find(" - ");
+    if (separator == std::string::npos) continue;
+    std::istringstream before(line.substr(0, separator));
+    std::istringstream after(line.substr(separator + 3));
+    std::string skip;
+    Mount mount;
+    before >> skip >> skip >> skip >> mount.root >> mount.path;
+    std::string type;
+    after >> type >> skip >> mount.options;
+    mount.unified = type == "cgroup2";
+    if (mount.unified || type == "cgroup") mounts.push_back(std::move(mount));
+  }
+  return mounts;
+}
+
+std::string below_mount(const Mount& mount, std::string group) {
+  if (mount.root != "/" && group.substr(0, mount.root.size()) == mount.root)
+    group = group.substr(mount.root.size());
+  return group == "/" || group.empty() ? mount.path : mount.path + group;
+}
+
+// A place of the unified hierarchy that hands the controller to its children: the own group, or the nearest
+// above.
+std::string unified_parent(const Mount& mount, std::string directory, std::string_view controller) {
+  while (directory.size() >= mount.path.size()) {
+    const std::string control = directory + "/cgroup.subtree_control";
+    const auto given = read_file(control);
+    if (given && ::access(directory.c_str(), W_OK) == 0) {
+      if (has_word(*given, controller, ' ')) return directory;
+      const auto available = read_file(directory + "/cgroup.controllers");
+      // Refused where processes sit in the group itself, and then a group above may do.
+      if (available && has_word(*available, controller, ' ') && poke(control, "+" + std::string(controller)))
+        return directory;
+    }
+    const auto slash = directory.rfind('/');
+    if (slash == std::string::npos || slash == 0) break;
+    directory.resize(slash);
+  }
+  return {};
+}
+
+ControllerPlace find_controller(const std::vector<Mount>& mounts, const std::string& memberships,
+                                const char* controller) {
+  for (const auto& mount : mounts) {
+    if (mount.unified || !has_word(mount.options, controller, ',')) continue;
+    const auto directory = below_mount(mount, own_group(memberships, controller));
+    if (::access(directory.c_str(), W_OK) == 0) return {directory, false};
+  }
+  for (const auto& mount : mounts) {
+    if (!mount.unified) continue;
+    auto parent = unified_parent(mount, below_mount(mount, own_group(memberships, "")), controller);
+    if (!parent.empty()) return {std::move(parent), true};
+  }
+  return {};
+}
+
+// Field 22 of /proc/<pid>/stat: with the pid it names a process for ever.
+std::string start_time(pid_t pid) {
+  const auto text = read_file("/proc/" + std::to_string(pid) + "/stat");
+  if (!text) return {};
+  const auto end = text->rfind(')');
+  if (end == std::string::npos) return {};
+  std::istringstream fields(text->substr(end + 1));
+  std::string field;
+  for (int index = 3; index <= 22; ++index) fields >> field;
+  return field;
+}
+
+void remove_stale(const std::string& parent) {
+  DIR* directory = ::opendir(parent.c_str());
+  if (directory == nullptr) return;
+  while (const dirent* entry = ::readdir(directory)) {
+    const std::string name = entry->d_name;
+    if (name.compare(0, prefix.size(), prefix) != 0) continue;
+    const auto dash = name.find('-');
+    const auto dot = dash == std::string::npos ? dash : name.find('.', dash);
+    if (dot == std::string::npos) continue;
+    const auto pid = static_cast<pid_t>(std::strtol(name.c_str() + prefix.size(), nullptr, 10));
+    if (start_time(pid) == name.substr(dash + 1, dot - dash - 1)) continue;
+    for (const char* inner : {"/commands", "/agent", ""}) ::rmdir((parent + "/" + name + inner).c_str());
+  }
+  ::closedir(directory);
+}
+
+}  // namespace
+
+ControllerPlaces find_controllers() {
+  const auto mounts = cgroup_mounts();
+  const auto memberships = read_file("/proc/self/cgroup").value_or(std::string());
+  return {find_controller(mounts, memberships, "memory"), find_controller(mounts, memberships, "pids"),
+          find_controller(mounts, memberships, "cpu")};
+}
+
+bool ContainerGroups::make(const std::string& whole, bool unified) {
+  if (std::find(directories_.begin(), directories_.end(), whole) != directories_.end()) return true;
+  if (::mkdir(whole.c_str(), 0755) != 0) return false;
+  directories_.push_back(whole);
+  std::string agent = whole;
+  if (unified) {
+    for (const char* controller : {"+memory", "+pids", "+cpu"})
+      (void)poke(whole + "/cgroup.subtree_control", controller);
+    agent = whole + "/agent";
+    if (::mkdir(agent.c_str(), 0755) != 0) return false;
+    directories_.push_back(agent);
+  }
+  const std::string commands = whole + "/commands";
+  if (::mkdir(commands.c_str(), 0755) != 0) return false;
+  directories_.push_back(commands);
+  Fd procs(::open((commands + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));
+  if (!procs) return false;
+  command_procs_.push_back(std::move(procs));
+  agent_groups_.push_back(agent + "/cgroup.procs");
+  return true;
+}
+
+ContainerGroups ContainerGroups::create(const LaunchConfig& config) {
+  ContainerGroups groups;
+  const auto places = find_controllers();
+  const pid_t pid = ::getpid();
+  const std::string name =
+      std::string(prefix) + std::to_string(pid) + "-" + start_time(pid) + "." + config.id;
+  const Limits& limits = config.limits;
+  if (limits.memory_bytes > 0 && !places.memory.parent.empty()) {
+    const auto& place = places.memory;
+    remove_stale(place.parent);
+    const std::string whole = place.parent + "/" + name;
+    // The agent keeps a reserve, so that a hog is killed rather than the agent that has to say so.
+    const std::uint64_t reserve = std::min<std::uint64_t>(limits.memory_bytes / 8, std::uint64_t{32} << 20U);
+    const std::string commands = std::to_string(limits.memory_bytes - reserve);
+    const std::string file = place.unified ? "/memory.max" : "/memory.limit_in_bytes";
+    if (groups.make(whole, place.unified) && poke(whole + file, std::to_string(limits.memory_bytes)) &&
+        poke(whole + "/commands" + file, commands)) {
+      groups.memory_events_ =
+          whole + "/commands" + (place.unified ? "/memory.events" : "/memory.oom_control");
+      if (place.unified) (void)poke(whole + "/memory.swap.max", "0");
+      if (!place.unified) (void)poke(whole + "/commands/memory.memsw.limit_in_bytes", commands);
+    }
+  }
+  if (limits.pids > 0 && !places.pids.parent.empty()) {
+    const auto& place = places.pids;
+    remove_stale(place.parent);
+    const std::string whole = place.parent + "/" + name;
+    constexpr std::uint64_t agent_reserve = 64;
+    groups.limits_pids_ = groups.make(whole, place.unified) &&
+                          poke(whole + "/pids.max", std::to_string(limits.pids + agent_reserve)) &&
+                          poke(whole + "/commands/pids.max", std::to_string(limits.pids));
+  }
+  if ((limits.cpu_weight > 0 || limits.cpu_quota > 0) && !places.cpu.parent.empty()) {
+    const auto& place = places.cpu;
+    remove_stale(place.parent);
+    const std::string whole = place.parent + "/" + name;
+    constexpr double period = 100000;
+    const auto quota =
+        std::to_string(static_cast<std::uint64_t>(std::max(1000.0, limits.cpu_quota * period)));
+    bool done = groups.make(whole, place.unified);
+    if (done && limits.cpu_weight > 0) {
+      const auto shares = std::to_string(std::max<std::uint64_t>(2, limits.cpu_weight * 1024 / 100));
+      done = place.unified ? poke(whole + "/cpu.weight", std::to_string(limits.cpu_weight)).has_value()
+                           : poke(whole + "/commands/cpu.shares", shares).has_value();
+    }
+    if (done && limits.cpu_quota > 0) {
+      done = place.unified ? poke(whole + "/commands/cpu.max", quota + " 100000").has_value()
+                           : poke(whole + "/commands/cpu.cfs_quota_us", quota).has_value();
+    }
+    // In version 1 the agent stays outside this hierarchy's limits altogether: nothing to join.
+    groups.limits_cpu_ = done;
+  }
+  return groups;
+}
+
+SysStatus ContainerGroups::add_agent(pid_t pid) const {
+  for (const auto& group : agent_groups_) {
+    if (auto done = poke(group, std::to_string(pid)); !done) return done;
+  }
+  return {};
+}
+
+std::vector<int> ContainerGroups::command_fds() const {
+  std::vector<int> fds;
+  for (const auto& procs : command_procs_) fds.push_back(procs.get());
+  return fds;
+}
+
+void ContainerGroups::remove() {
+  command_procs_.clear();
+  for (auto directory = directories_.rbegin(); directory != directories_.rend(); ++directory) {
+    // The last process may still be on its way out.
+    for (int attempt = 0; ::rmdir(directory->c_str()) != 0 && errno == EBUSY && attempt < 50; ++attempt)
+      ::usleep(2000);
+  }
+  directories_.clear();
+}
+
+}  // namespace sandboxd

@@ -1,0 +1,155 @@
+#include "sandboxd/container.hpp"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+
+#include "sandboxd/agent/agent.hpp"
+#include "sandboxd/network.hpp"
+#include "sandboxd/privileges.hpp"
+
+namespace sandboxd {
+namespace {
+
+SysStatus become_root_inside() {
+  // Refused where only one id is mapped, and then there are no other groups to lose.
+  (void)::setgroups(0, nullptr);
+  if (::setresgid(0, 0, 0) != 0 || ::setresuid(0, 0, 0) != 0)
+    return failed("id_change_refused", "become root inside");
+  return {};
+}
+
+SysStatus enter_namespaces(const ContainerPlan& plan) {
+  if (::unshare(CLONE_NEWNS | CLONE_NEWCGROUP) != 0)
+    return failed("unshare_refused", "make a mount namespace");
+  if (auto done = mount_at(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr); !done) return done;
+  if (!plan.root.identity.privileged()) {
+    if (auto done = mount_layers(plan.root); !done) return done;
+  }
+  if (auto done = enter_root(plan.root); !done) return done;
+  const auto& name = plan.root.config.hostname;
+  if (::sethostname(name.data(), name.size()) != 0) return failed("hostname_refused", "sethostname");
+  return {};
+}
+
+void limit(int resource, rlim_t value) {
+  const rlimit both{value, value};
+  ::setrlimit(static_cast<__rlimit_resource>(resource), &both);
+}
+
+void set_rlimits(const ContainerPlan& plan) {
+  const Limits& limits = plan.root.config.limits;
+  limit(RLIMIT_CORE, 0);
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
+    files.rlim_cur = std::min<rlim_t>(files.rlim_max, 65536);
+    ::setrlimit(RLIMIT_NOFILE, &files);
+  }
+  if (plan.process_rlimits && limits.pids > 0) limit(RLIMIT_NPROC, limits.pids);
+  if (plan.memory_rlimits && limits.memory_bytes > 0) limit(RLIMIT_DATA, limits.memory_bytes);
+  if (!plan.root.scratch.enforced && limits.disk_bytes > 0) limit(RLIMIT_FSIZE, limits.disk_bytes);
+}
+
+// Standard streams go to the launcher's error stream: its output is a protocol.
+void settle_descriptors(std::vector<int> keep) {
+  const Fd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  if (null) ::dup2(null.get(), STDIN_FILENO);
+  ::dup2(STDERR_FILENO, STDOUT_FILENO);
+  keep.insert(keep.end(), {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO});
+  keep.erase(std::remove(keep.begin(), keep.end(), -1), keep.end());
+  std::sort(keep.begin(), keep.end());
+  int next = 0;
+  for (const int fd : keep) {
+    if (fd > next) ::syscall(SYS_close_range, next, fd - 1, 0);
+    next = fd + 1;
+  }
+  ::syscall(SYS_close_range, next, ~0U, 0);
+}
+
+void reset_signals() {
+  for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
+  ::signal(SIGPIPE, SIG_IGN);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+SysStatus prepare(const ContainerPlan& plan, const Fd& launcher) {
+  const auto sockets = set_up_network(plan.root.config.ports);
+  if (!sockets) return tl::make_unexpected(sockets.error());
+  std::vector<int> fds{sockets->dns_udp.get(), sockets->dns_tcp.get(), sockets->relay_v4.get()};
+  if (sockets->relay_v6) fds.push_back(sockets->relay_v6.get());
+  if (auto sent = send_message(launcher.get(), message_network, fds); !sent) return sent;
+  const auto answer = receive_message(launcher.get());
+  if (!answer) return tl::make_unexpected(answer.error());
+  // The launcher is gone or has given up, and has said why itself.
+  if (answer->text != message_go) ::_exit(1);
+  if (auto done = become_root_inside(); !done) return done;
+  if (auto done = enter_namespaces(plan); !done) return done;
+  ::umask(022);
+  ::setsid();
+  set_rlimits(plan);
+  reset_signals();
+  if (auto done = drop_privileges(); !done) return done;
+  // A change of ids clears this, so it comes after the last of them.
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
+    return failed("pdeathsig_refused", "follow the launcher's death");
+  return install_seccomp();
+}
+
+// The launcher's own variables may be secrets of the machine; not even this process's memory keeps them.
+void forget_environment() {
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry)
+    ::explicit_bzero(*entry, std::strlen(*entry));
+  ::clearenv();
+}
+
+agent::AgentConfig agent_config(const ContainerPlan& plan) {
+  const LaunchConfig& config = plan.root.config;
+  agent::AgentConfig settings;
+  settings.control_listen_fd = plan.control_listen;
+  settings.env = {{"PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
+                  {"HOME", "/root"},
+                  {"USER", "root"},
+                  {"LOGNAME", "root"},
+                  {"SHELL", "/bin/bash"},
+                  {"LANG", "C.UTF-8"},
+                  {"HOSTNAME", config.hostname}};
+  for (const auto& [key, value] : config.env) settings.env[key] = value;
+  settings.command_cgroup_fds = plan.command_cgroups;
+  return settings;
+}
+
+}  // namespace
+
+void run_container(const ContainerPlan& plan, Fd launcher) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::prctl(PR_SET_NAME, "sandboxd-init");
+  forget_environment();
+  if (auto done = prepare(plan, launcher); !done) {
+    (void)send_message(launcher.get(), "!" + done.error().code + "\n" + done.error().text());
+    ::_exit(1);
+  }
+  const auto settings = agent_config(plan);
+  const auto sent = send_message(launcher.get(), message_ready);
+  if (!sent) ::_exit(1);
+  std::vector<int> keep = plan.command_cgroups;
+  keep.push_back(plan.control_listen);
+  keep.push_back(plan.memory_events);
+  (void)launcher.release();
+  settle_descriptors(std::move(keep));
+  ::_exit(agent::run_agent(settings));
+}
+
+}  // namespace sandboxd

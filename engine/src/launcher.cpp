@@ -1,0 +1,251 @@
+#include "sandboxd/launcher.hpp"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <thread>
+
+#include "sandboxd/cgroup.hpp"
+#include "sandboxd/container.hpp"
+#include "sandboxd/etc.hpp"
+#include "sandboxd/supervisor.hpp"
+
+namespace sandboxd {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr unsigned long namespaces =
+    CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS;
+
+void say(const Json& line) {
+  (void)write_all(STDOUT_FILENO, line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+int report_failure(const SystemError& error) {
+  say({{"exit", 1}, {"reason", error.code}, {"message", error.text()}});
+  return 1;
+}
+
+// A socket's path may be longer than sun_path: it goes by a descriptor of its directory.
+SysResult<Fd> listen_control(const Fd& directory) {
+  Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!socket) return failed("socket_failed", "control socket");
+  if (::unlinkat(directory.get(), "control.sock", 0) != 0 && errno != ENOENT) {
+    return failed("runtime_dir_refused", "remove an old control.sock");
+  }
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string path = "/proc/self/fd/" + std::to_string(directory.get()) + "/control.sock";
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  const mode_t mask = ::umask(0177);
+  const int bound = ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  ::umask(mask);
+  if (bound != 0) return failed("runtime_dir_refused", "bind control.sock in runtimeDir");
+  if (::listen(socket.get(), 1024) != 0) return failed("listen_failed", "control.sock");
+  return socket;
+}
+
+// clone with fork's meaning; glibc has no call for it. The caller has one thread only.
+SysResult<pid_t> fork_into_namespaces() {
+  const long pid = ::syscall(SYS_clone, namespaces | SIGCHLD, nullptr, nullptr, nullptr, nullptr);
+  if (pid < 0) {
+    const int number = errno;
+    std::string what = "make user, pid and network namespaces";
+    if (number == EPERM || number == ENOSPC) {
+      what +=
+          " (user namespaces are off: see sysctl kernel.unprivileged_userns_clone, user.max_user_namespaces "
+          "and "
+          "kernel.apparmor_restrict_unprivileged_userns; `sandboxd doctor` says which)";
+    }
+    return failed("namespaces_refused", what, number);
+  }
+  return static_cast<pid_t>(pid);
+}
+
+SystemError parse_failure(std::string_view text) {
+  if (text.empty() || text.front() != '!')
+    return {"container_died", "the container ended while it was being set up", 0};
+  const auto line = text.find('\n');
+  return {std::string(text.substr(1, line - 1)), std::string(text.substr(line + 1)), 0};
+}
+
+/// One launch from configuration to a container that is ready.
+class Launch {
+ public:
+  explicit Launch(LaunchConfig config) : config_(std::move(config)), identity_(plan_identity(::getpid())) {}
+
+  SysStatus start();
+  [[nodiscard]] Supervised release(Fd&& runtime) {
+    Supervised supervised{
+        config_, identity_, std::move(groups_), std::move(scratch_), std::move(sockets_), std::move(runtime)};
+    supervised.pid = pid_;
+    return supervised;
+  }
+  Fd runtime;
+
+ private:
+  SysStatus prepare_outside();
+  SysStatus finish_outside(const Fd& container);
+
+  LaunchConfig config_;
+  IdentityPlan identity_;
+  ContainerGroups groups_;
+  Scratch scratch_;
+  NetworkSockets sockets_;
+  Fd control_;
+  Fd memory_events_;
+  std::optional<RootPlan> root_;
+  pid_t pid_ = -1;
+};
+
+SysStatus Launch::prepare_outside() {
+  runtime = Fd(::open(config_.runtime_dir.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!runtime) return failed("runtime_dir_refused", "open " + config_.runtime_dir);
+  auto control = listen_control(runtime);
+  if (!control) return tl::make_unexpected(control.error());
+  control_ = std::move(*control);
+  if (identity_.privileged()) {
+    if (::unshare(CLONE_NEWNS) != 0)
+      return failed("unshare_refused", "make a mount namespace (CAP_SYS_ADMIN is missing?)");
+    if (auto done = mount_at(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr); !done) return done;
+  }
+  auto scratch = make_scratch(config_.upper_dir, config_.cache_dir, config_.limits.disk_bytes, identity_);
+  if (!scratch) return tl::make_unexpected(scratch.error());
+  scratch_ = std::move(*scratch);
+  auto etc = etc_template(config_.cache_dir);
+  if (!etc) return tl::make_unexpected(etc.error());
+  std::string skeleton;
+  if (!identity_.privileged())
+    skeleton = directory_skeleton(config_.cache_dir, "/usr", "usr").value_or(std::string());
+  root_.emplace(RootPlan{config_, identity_, scratch_, std::move(*etc), std::move(skeleton), -1});
+  groups_ = ContainerGroups::create(config_);
+  if (groups_.limits_memory())
+    memory_events_ = Fd(::open(groups_.memory_events().c_str(), O_RDONLY | O_CLOEXEC));
+  return {};
+}
+
+SysStatus Launch::finish_outside(const Fd& container) {
+  if (auto done = write_id_maps(pid_, identity_); !done) return done;
+  SysStatus joined;
+  // Joining a group waits for the kernel; the mounts need not wait for that.
+  std::thread joining([&] { joined = groups_.add_agent(pid_); });
+  SysStatus mounted = prepare_scratch(*root_);
+  Fd user_namespace;
+  if (mounted && identity_.privileged()) {
+    user_namespace = Fd(::open(("/proc/" + std::to_string(pid_) + "/ns/user").c_str(), O_RDONLY | O_CLOEXEC));
+    root_->user_namespace = user_namespace.get();
+    mounted = mount_layers(*root_);
+  }
+  joining.join();
+  (void)::chdir("/");
+  if (!mounted) return mounted;
+  if (!joined) return joined;
+  auto network = receive_message(container.get());
+  if (!network) return tl::make_unexpected(network.error());
+  if (network->text != message_network || network->descriptors.size() < 3)
+    return tl::make_unexpected(parse_failure(network->text));
+  auto& fds = network->descriptors;
+  sockets_ = {std::move(fds[0]), std::move(fds[1]), std::move(fds[2]),
+              fds.size() > 3 ? std::move(fds[3]) : Fd()};
+  if (auto done = send_message(container.get(), message_go); !done) return done;
+  const auto ready = receive_message(container.get());
+  if (!ready) return tl::make_unexpected(ready.error());
+  if (ready->text != message_ready) return tl::make_unexpected(parse_failure(ready->text));
+  return {};
+}
+
+SysStatus Launch::start() {
+  if (auto done = prepare_outside(); !done) return done;
+  std::array<int, 2> pair{};
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair.data()) != 0)
+    return failed("socket_failed", "socketpair");
+  Fd ours(pair[0]);
+  Fd theirs(pair[1]);
+  const auto pid = fork_into_namespaces();
+  if (!pid) return tl::make_unexpected(pid.error());
+  if (*pid == 0) {
+    ours.reset();
+    const bool has_memory = groups_.limits_memory();
+    ContainerPlan plan{
+        *root_,     control_.get(), groups_.command_fds(), memory_events_.get(), !groups_.limits_pids(),
+        !has_memory};
+    run_container(plan, std::move(theirs));
+  }
+  pid_ = *pid;
+  theirs.reset();
+  auto done = finish_outside(ours);
+  if (!done) {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+    groups_.remove();
+    clean_scratch(scratch_, identity_);
+  }
+  control_.reset();
+  return done;
+}
+
+// Dies with whoever started it, also when that happened before this line.
+bool follow_parent() {
+  const pid_t parent = ::getppid();
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  return ::getppid() == parent;
+}
+
+void raise_file_limit() {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  files.rlim_cur = files.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &files);
+}
+
+}  // namespace
+
+int launch() {
+  if (!follow_parent()) return 1;
+  ::signal(SIGPIPE, SIG_IGN);
+  raise_file_limit();
+  constexpr std::size_t most_config_bytes = std::size_t{16} << 20U;
+  const auto text = read_all(STDIN_FILENO, most_config_bytes);
+  if (!text) return report_failure(text.error());
+  auto config = parse_config(*text);
+  if (!config) return report_failure(config.error());
+  Launch launching(std::move(*config));
+  if (auto done = launching.start(); !done) return report_failure(done.error());
+  auto supervised = launching.release(std::move(launching.runtime));
+  say({{"ready", true}, {"pid", supervised.pid}});
+  const auto ending =
+      supervise(supervised, [](std::string_view line) { (void)write_all(STDOUT_FILENO, line); });
+  Json last{{"exit", ending.status}, {"reason", ending.reason}};
+  if (!ending.message.empty()) last["message"] = ending.message;
+  say(last);
+  return ending.status;
+}
+
+int sweep(int count, char** directories) {
+  const IdentityPlan identity = plan_identity(::getpid());
+  int status = 0;
+  for (int index = 0; index < count; ++index) {
+    const Scratch scratch{std::string(directories[index]) + "/fs", false};
+    if (!exists(scratch.path)) continue;
+    clean_scratch(scratch, identity);
+    if (exists(scratch.path)) status = 1;
+  }
+  return status;
+}
+
+}  // namespace sandboxd
