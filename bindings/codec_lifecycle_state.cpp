@@ -294,7 +294,10 @@ Result<Payload> read_payload(std::string_view name, Input object) {
 Json state_json(const State& state) {
   Json outbox = Json::array();
   for (const Event& event : state.outbox) {
-    outbox.push_back({{"name", event.name}, {"key", event.key}, {"payload", payload_json(event.payload)}});
+    outbox.push_back({{"name", event.name},
+                      {"type", std::string(kEventTypePrefix) + event.name},
+                      {"key", event.key},
+                      {"payload", payload_json(event.payload)}});
   }
   Json json{{"version", 1},
             {"life", life_json(state.life)},

@@ -9,6 +9,8 @@
 
 namespace sandboxes::bindings {
 
+inline constexpr std::string_view kEventTypePrefix = "events.iterate.com/sandbox/";
+
 /// Reads many fields of one object and remembers the first that is wrong, so that a reader is a list of
 /// fields.
 class Fields {
@@ -38,8 +40,8 @@ class Fields {
   std::vector<Input> array(std::string_view key) { return keep(read_array(object_, key)); }
   std::vector<std::string> strings(std::string_view key);
   std::optional<Input> object(std::string_view key);
-  lifecycle::EnvMap env_map(std::string_view key);
-  lifecycle::EnvChanges env_changes(std::string_view key);
+  EnvMap env_map(std::string_view key);
+  EnvChanges env_changes(std::string_view key);
 
   /// The value of a nested reader, or a default when it (or an earlier field) is wrong.
   template <class T>

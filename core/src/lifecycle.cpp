@@ -70,6 +70,9 @@ void Turn::note(std::string_view name, Payload payload) {
 
 void Turn::record(std::string_view name, std::string key, Payload payload) {
   Event event{std::string(name), std::move(payload), std::move(key), true};
+  // What failed before goes first, so that the stream keeps the order of what happened.
+  if (state.outbox_status == OutboxStatus::failed)
+    events.insert(events.end(), state.outbox.begin(), state.outbox.end());
   state.outbox.push_back(event);
   state.outbox_status = OutboxStatus::appending;
   events.push_back(std::move(event));
@@ -155,8 +158,9 @@ State stored_part(State state) {
 }  // namespace
 
 Decision finish(Turn turn, const State& before, Reply reply) {
-  const bool persist = stored_part(turn.state) != stored_part(before);
-  return {std::move(turn.state), std::move(turn.events), std::move(turn.effects), reply, persist};
+  const bool changed = turn.state != before;
+  const bool persist = changed && stored_part(turn.state) != stored_part(before);
+  return {std::move(turn.state), std::move(turn.events), std::move(turn.effects), reply, persist, changed};
 }
 
 Error failure_error(const Failure& failure, const std::string& path) {

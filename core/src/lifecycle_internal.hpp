@@ -31,6 +31,13 @@ struct Turn {
 
 using Reply = std::variant<Proceed, Wait>;
 
+/// The living sandbox, or why there is none. What every request but create and destroy begins with.
+[[nodiscard]] Result<Live*> living(Turn& turn, const Command& command);
+/// A verb is over when its completion is on the stream.
+[[nodiscard]] Result<Reply> once_recorded(Turn& turn, const Command& command, const std::string& path);
+[[nodiscard]] Result<Reply> decide_create(Turn& turn, const Create& create, const Command& command);
+[[nodiscard]] Result<Reply> decide_destroy(Turn& turn, const Destroy& destroy, const Command& command);
+
 /// The incarnation that a container is in, 0 when it is down.
 [[nodiscard]] std::int64_t incarnation_of(const Container& container);
 [[nodiscard]] const std::string& path_of(const Record& record);

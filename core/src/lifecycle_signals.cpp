@@ -2,6 +2,7 @@
 #include <array>
 
 #include "lifecycle_internal.hpp"
+#include "sandboxes/snapshot.hpp"
 
 namespace sandboxes::lifecycle {
 
@@ -213,8 +214,9 @@ void on_snapshot_done(Turn& turn, const SnapshotDone& signal) {
   const auto* found = current<Snapshotting>(live, signal.incarnation);
   if (found == nullptr) return;
   const Snapshotting was = *found;
-  live->snapshot = signal.handle;
-  turn.record("backup-created", "backup-created:" + signal.handle.id, BackupPayload{signal.handle.id});
+  const std::int64_t usable_seconds = signal.ttl_seconds - kSnapshotMarginSeconds;
+  live->snapshot = SnapshotHandle{signal.id, signal.created_at + usable_seconds * 1000, signal.manifest};
+  turn.record("backup-created", "backup-created:" + signal.id, BackupPayload{signal.id});
   if (was.reason == SleepReason::idle && (turn.state.in_flight > 0 || live->config.keep_alive)) {
     return settle_env(turn, *live, was.incarnation, was.config_version);
   }

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -9,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "sandboxes/environment.hpp"
 #include "sandboxes/identity.hpp"
 #include "sandboxes/result.hpp"
 
@@ -16,10 +16,6 @@
 /// `evolve` what a stored event means. All three are pure: the shell stores the state they give, appends the
 /// events, performs the effects and reports their outcome as signals.
 namespace sandboxes::lifecycle {
-
-using EnvMap = std::map<std::string, std::string>;
-/// No value means: unset.
-using EnvChanges = std::map<std::string, std::optional<std::string>>;
 
 /// As it was given: seconds, or text like `10m`.
 using SleepAfter = std::variant<double, std::string>;
@@ -255,7 +251,10 @@ struct BootDone {
 };
 struct SnapshotDone {
   std::int64_t incarnation = 0;
-  SnapshotHandle handle;
+  std::string id;
+  std::int64_t created_at = 0;
+  std::int64_t ttl_seconds = 0;
+  std::string manifest;
 };
 struct SnapshotFailed {
   std::int64_t incarnation = 0;
@@ -374,6 +373,7 @@ struct Decision {
   std::vector<Effect> effects;  ///< to start now
   std::variant<Proceed, Wait> reply;
   bool persist = false;  ///< whether a stored part of the state changed
+  bool changed = false;  ///< whether anything did: who waits has to ask again
 };
 
 /// A method that our classes refuse, and what to use instead.
