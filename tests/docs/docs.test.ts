@@ -5,7 +5,6 @@ import type { Itx } from "../../js/src/node/itx.ts";
 import { Terminal } from "../support/itx-command.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { type Block, blocksOf } from "./blocks.ts";
-import { runWorkerBlock } from "./worker-block.ts";
 
 const root = new URL("../../", import.meta.url).pathname;
 const pages = ["README.md", ...readdirSync(`${root}docs/guide`).map((name) => `docs/guide/${name}`)].sort();
@@ -44,6 +43,15 @@ async function runProgram(block: Block): Promise<void> {
   expect(status, stderr).toBe(0);
 }
 
+/** The module as it stands, with the project's API as its binding; examples/worker runs one in workerd. */
+async function runWorkerBlock(block: Block, itx: Itx): Promise<void> {
+  const file = `${scratch}/${block.at.replaceAll(/\W/g, "-")}.ts`;
+  writeFileSync(file, block.code);
+  const module: { default: { fetch(request: Request, env: { ITX: Itx }): Promise<Response> } } = await import(file);
+  const response = await module.default.fetch(new Request("https://example.test/"), { ITX: itx });
+  expect(response.status).toBe(200);
+}
+
 async function runShell(block: Block): Promise<void> {
   const lines = block.code.split("\n").filter((line) => !ELSEWHERE.test(line));
   const { status, stdout, stderr } = await terminal.sh(lines.join("\n"));
@@ -63,7 +71,7 @@ describe.each(pages)("%s", (page) => {
       try {
         if (block.language === "sh") await runShell(block);
         else if (block.language !== "ts") throw new Error(`no way to run ${block.language}`);
-        else if (/^export default/m.test(block.code)) await runWorkerBlock(block, server);
+        else if (/^export default/m.test(block.code)) await runWorkerBlock(block, itx);
         else if (/^import /m.test(block.code)) await runProgram(block);
         else await runScript(block, itx);
       } catch (error) {
