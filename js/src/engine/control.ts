@@ -28,15 +28,17 @@ export function connectPort(controlSocket: string, port: number): Promise<Socket
       socket.destroy();
       reject(error);
     };
-    const onData = (chunk: Buffer) => {
+    // Reading by `readable` leaves the socket as new for whoever takes it over; `data` would leave it flowing or paused.
+    const onReadable = () => {
+      const chunk: Buffer | null = socket.read();
+      if (chunk === null) return;
       answer = answer.length === 0 ? chunk : Buffer.concat([answer, chunk]);
       const end = answer.indexOf(0x0a);
       if (end < 0) {
         if (answer.length > maxAnswerBytes) fail(new PortError("connection_lost", "the agent's answer has no end"));
         return;
       }
-      socket.pause();
-      socket.off("data", onData);
+      socket.off("readable", onReadable);
       socket.off("close", onClose);
       const line = answer.subarray(0, end).toString("latin1");
       if (line !== "OK") {
@@ -48,7 +50,7 @@ export function connectPort(controlSocket: string, port: number): Promise<Socket
       resolve(socket);
     };
     const onClose = () => fail(new PortError("connection_lost", `port ${port}: the connection closed`));
-    socket.on("data", onData);
+    socket.on("readable", onReadable);
     socket.on("close", onClose);
     // A failure is always followed by close, which rejects; after the hand-over the socket's user listens.
     socket.on("error", () => undefined);

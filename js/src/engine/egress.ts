@@ -38,6 +38,8 @@ export interface EgressOptions {
 const maxLineBytes = 1024;
 /** A client that connects and says nothing is let go. */
 const firstByteMs = 60_000;
+/** The content type of a TLS record that begins a connection. */
+const tlsHandshake = 0x16;
 export const maxHeaderBytes = 128 * 1024;
 
 export class EgressListener {
@@ -86,26 +88,31 @@ export class EgressListener {
     socket.on("error", () => socket.destroy());
     socket.setTimeout(firstByteMs, () => socket.destroy());
     let seen: Buffer = Buffer.alloc(0);
-    const onData = (chunk: Buffer) => {
+    // Reading by `readable` leaves the socket as new for TLS or HTTP.
+    const onReadable = () => {
+      const chunk: Buffer | null = socket.read();
+      if (chunk === null) return;
       seen = seen.length === 0 ? chunk : Buffer.concat([seen, chunk]);
       const end = seen.indexOf(0x0a);
       if (end < 0 && seen.length > maxLineBytes) socket.destroy();
       // The byte after the line says whether TLS or HTTP follows.
       if (end < 0 || seen.length === end + 1) return;
-      socket.pause();
-      socket.off("data", onData);
+      socket.off("readable", onReadable);
       socket.setTimeout(0);
-      const line = parseRelayLine(seen.subarray(0, end).toString("utf8"));
-      if (line === null) {
-        socket.destroy();
-        return;
-      }
-      const isTls = seen[end + 1] === 0x16;
-      socket.unshift(seen.subarray(end + 1));
-      if (isTls) this.#acceptTls(socket, line).catch(() => socket.destroy());
-      else this.#serve(socket, { ...line, scheme: "http", sni: null });
+      this.#dispatch(socket, seen.subarray(0, end).toString("utf8"), seen.subarray(end + 1));
     };
-    socket.on("data", onData);
+    socket.on("readable", onReadable);
+  }
+
+  #dispatch(socket: Socket, text: string, first: Buffer): void {
+    const line = parseRelayLine(text);
+    if (line === null) {
+      socket.destroy();
+      return;
+    }
+    socket.unshift(first);
+    if (first[0] === tlsHandshake) this.#acceptTls(socket, line).catch(() => socket.destroy());
+    else this.#serve(socket, { ...line, scheme: "http", sni: null });
   }
 
   async #acceptTls(socket: Socket, line: InterceptedConnection): Promise<void> {

@@ -10,7 +10,7 @@ import type { Duplex } from "node:stream";
 import { rootCertificates } from "node:tls";
 import { maxHeaderBytes, sendError } from "./egress.ts";
 import { answerOn, forward, forwardUpgrade, requestHeaders } from "./http-forward.ts";
-import { engineHeader, engineHeaderPrefix } from "./protocol.ts";
+import { connectionHeader, engineHeader, engineHeaderPrefix } from "./protocol.ts";
 
 export interface OutboundOptions {
   /** `name` or `name:port` to `address:port`, or to `http://address:port` where TLS must not be spoken. */
@@ -183,6 +183,7 @@ function parseUpstream(upstream: string, scheme: "http" | "https"): Destination 
 }
 
 function isInternal(name: string): boolean {
+  if (name === connectionHeader) return true;
   return name.startsWith(engineHeaderPrefix);
 }
 

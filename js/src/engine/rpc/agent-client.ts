@@ -42,7 +42,7 @@ export class AgentClient {
 
   /** A streamed request; its pace is the agent's. */
   async upload<T>(path: string, body: ReadableStream<Uint8Array>): Promise<T> {
-    return jsonOf<T>(await this.#send("POST", path, body));
+    return jsonOf<T>(await this.#send("PUT", path, body));
   }
 
   #send(method: string, path: string, body?: string | ReadableStream<Uint8Array>): Promise<IncomingMessage> {

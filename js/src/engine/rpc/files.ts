@@ -42,7 +42,7 @@ export class Files extends RpcTarget {
 
   writeFileStream(path: string, stream: Bytes, sessionId: string): Promise<unknown> {
     const query = new URLSearchParams({ path, sessionId });
-    return this.#agent.upload(`/api/write/raw?${query}`, stream);
+    return this.#agent.upload(`/api/x/file?${query}`, stream);
   }
 
   deleteFile(path: string, sessionId: string): Promise<unknown> {
@@ -71,13 +71,13 @@ export class Files extends RpcTarget {
 
   async #readRaw(path: string, sessionId: string): Promise<RawFile> {
     const query = new URLSearchParams({ path, sessionId });
-    const { body, headers } = await this.#agent.stream("GET", `/api/read/raw?${query}`);
+    const { body, headers } = await this.#agent.stream("GET", `/api/x/file?${query}`);
     return {
       success: true,
       path,
       content: body,
       size: Number(headers["content-length"] ?? 0),
-      mimeType: headers["content-type"] ?? "application/octet-stream",
+      mimeType: singleHeader(headers["x-mime-type"]) ?? "application/octet-stream",
       timestamp: new Date().toISOString(),
     };
   }
@@ -85,4 +85,8 @@ export class Files extends RpcTarget {
 
 function withEncoding(fields: Record<string, unknown>, encoding: string | undefined): Record<string, unknown> {
   return encoding === undefined ? fields : { ...fields, encoding };
+}
+
+function singleHeader(value: string | string[] | undefined): string | undefined {
+  return typeof value === "string" ? value : value?.[0];
 }
