@@ -74,7 +74,6 @@ function ownMembers(core: Core, options: ConfigOptions, quota: QuotaCheck): Memb
     { key: "compatibility_date", value: plain(compatibilityDate) },
     {
       key: "compatibility_flags",
-      comment: ["Errors keep their code, details and status across Durable Object calls."],
       value: plain(union(compatibilityFlags, existing.compatibility_flags)),
     },
     { key: "observability", value: plain({ enabled: true, logs: { enabled: true, invocation_logs: true } }) },
