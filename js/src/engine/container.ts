@@ -41,7 +41,11 @@ const exitNoticeMs = 5;
  * Does nothing where the platform has containers of its own.
  * @throws Error "Container is not enabled" where `SANDBOX_ENGINE=none`.
  */
-export function installContainer(ctx: DurableObjectState, env: EngineEnv, containerClass: ContainerClass): void {
+export function installContainer(
+  ctx: DurableObjectState,
+  env: EngineEnv,
+  containerClass: ContainerClass,
+): void {
   if (env.ENGINE === undefined) {
     if (env.ENGINE_MODE === "none") {
       throw new Error(
@@ -218,7 +222,10 @@ async function readOutcome(response: Response): Promise<Outcome> {
 
 /** The host went away with its containers, or the object was torn down under the request. */
 function lostHost(error: unknown): Outcome {
-  return { kind: "failed", message: `Network connection lost. (${error instanceof Error ? error.message : String(error)})` };
+  return {
+    kind: "failed",
+    message: `Network connection lost. (${error instanceof Error ? error.message : String(error)})`,
+  };
 }
 
 function isOutcome(value: unknown): value is Outcome {
@@ -244,5 +251,7 @@ function portError(code: string, port: number): Error {
     connection_lost: "Network connection lost.",
     refused: "The engine refused the request",
   };
-  return new Error(Object.entries(texts).find(([known]) => known === code)?.[1] ?? `The engine answered ${code}`);
+  return new Error(
+    Object.entries(texts).find(([known]) => known === code)?.[1] ?? `The engine answered ${code}`,
+  );
 }

@@ -35,7 +35,8 @@ export function connectPort(controlSocket: string, port: number): Promise<Socket
       answer = answer.length === 0 ? chunk : Buffer.concat([answer, chunk]);
       const end = answer.indexOf(0x0a);
       if (end < 0) {
-        if (answer.length > maxAnswerBytes) fail(new PortError("connection_lost", "the agent's answer has no end"));
+        if (answer.length > maxAnswerBytes)
+          fail(new PortError("connection_lost", "the agent's answer has no end"));
         return;
       }
       socket.off("readable", onReadable);

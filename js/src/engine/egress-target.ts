@@ -31,7 +31,8 @@ export function parseRelayLine(line: string): InterceptedConnection | null {
   } catch {
     return null;
   }
-  if (typeof value !== "object" || value === null || !("destination" in value) || !("port" in value)) return null;
+  if (typeof value !== "object" || value === null || !("destination" in value) || !("port" in value))
+    return null;
   const { destination, port } = value;
   if (typeof destination !== "string" || typeof port !== "number" || isIP(destination) === 0) return null;
   const name = "host" in value && typeof value.host === "string" && value.host !== "" ? value.host : null;
@@ -57,7 +58,8 @@ export function describeTarget(
     return bad("Content-Length and Transfer-Encoding together are refused");
   }
   const authority = parseAuthority(only[1], connection.scheme);
-  if (authority === null) return bad(`the Host header ${JSON.stringify(only[1])} is not a host with an optional port`);
+  if (authority === null)
+    return bad(`the Host header ${JSON.stringify(only[1])} is not a host with an optional port`);
   const path = requestPath(incoming.url ?? "", connection.scheme, authority);
   if (path === null) {
     return misdirected(`the request line names ${JSON.stringify(incoming.url)}, the Host header ${only[1]}`);
@@ -70,7 +72,12 @@ interface Authority {
   port: number;
 }
 
-function agree(connection: EgressConnection, authority: Authority, host: string, path: string): RequestTarget | TargetRefusal {
+function agree(
+  connection: EgressConnection,
+  authority: Authority,
+  host: string,
+  path: string,
+): RequestTarget | TargetRefusal {
   const { scheme, port } = connection;
   const target = canonicalHost(connection.target);
   if (target !== authority.host) {
@@ -122,5 +129,9 @@ function bad(message: string): TargetRefusal {
 }
 
 function misdirected(message: string): TargetRefusal {
-  return { status: 421, code: "misdirected_request", message: `${message}; they have to name one host and port` };
+  return {
+    status: 421,
+    code: "misdirected_request",
+    message: `${message}; they have to name one host and port`,
+  };
 }

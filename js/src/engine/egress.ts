@@ -2,12 +2,24 @@
  * What leaves one container: connections that the relay inside hands over, with where they were meant to go. TLS ends here,
  * requests go to the Worker's interceptor; what no interceptor covers goes out directly where the container may, or nowhere.
  */
-import { type Agent, createServer, type IncomingMessage, request, type Server, type ServerResponse } from "node:http";
-import { createServer as createSocketServer, type Server as SocketServer, type Socket } from "node:net";
+import {
+  type Agent,
+  createServer,
+  type IncomingMessage,
+  request,
+  type Server,
+  type ServerResponse,
+} from "node:http";
+import { createServer as createSocketServer, type Socket, type Server as SocketServer } from "node:net";
 import type { Duplex } from "node:stream";
 import { TLSSocket } from "node:tls";
 import type { CertificateAuthority } from "./certificates.ts";
-import { describeTarget, type EgressConnection, parseRelayLine, type RequestTarget } from "./egress-target.ts";
+import {
+  describeTarget,
+  type EgressConnection,
+  parseRelayLine,
+  type RequestTarget,
+} from "./egress-target.ts";
 import { answerOn, forward, forwardUpgrade, join, requestHeaders } from "./http-forward.ts";
 import { matchIntercept } from "./intercepts.ts";
 import type { Outbound } from "./outbound.ts";
@@ -186,13 +198,21 @@ export class EgressListener {
   }
 
   /** Where the request wants to go; answers it and gives null when its parts do not agree. */
-  #targetOf(incoming: IncomingMessage, response: ServerResponse | (() => ServerResponse)): RequestTarget | null {
+  #targetOf(
+    incoming: IncomingMessage,
+    response: ServerResponse | (() => ServerResponse),
+  ): RequestTarget | null {
     const connection = this.#connections.get(incoming.socket);
     const target = connection === undefined ? null : describeTarget(incoming, connection);
     if (target !== null && "url" in target) return target;
     const answer = typeof response === "function" ? response() : response;
     answer.shouldKeepAlive = false;
-    sendError(answer, target?.status ?? 400, target?.code ?? "bad_request", target?.message ?? "unknown connection");
+    sendError(
+      answer,
+      target?.status ?? 400,
+      target?.code ?? "bad_request",
+      target?.message ?? "unknown connection",
+    );
     return null;
   }
 
@@ -229,7 +249,10 @@ function isEngineHeader(name: string): boolean {
 /** Answers so that a person who runs curl can read why. */
 export function sendError(response: ServerResponse, status: number, code: string, message: string): void {
   const body = `${JSON.stringify({ error: { code, message } })}\n`;
-  response.writeHead(status, { "content-type": "application/json", "content-length": Buffer.byteLength(body) });
+  response.writeHead(status, {
+    "content-type": "application/json",
+    "content-length": Buffer.byteLength(body),
+  });
   response.end(body);
 }
 
@@ -240,7 +263,12 @@ function disallowed(response: ServerResponse): void {
 }
 
 function workerGone(response: ServerResponse, error: Error): void {
-  sendError(response, 502, "egress_unavailable", `the project's door cannot be reached (${error.message}); try again`);
+  sendError(
+    response,
+    502,
+    "egress_unavailable",
+    `the project's door cannot be reached (${error.message}); try again`,
+  );
 }
 
 function refuseConnect(incoming: IncomingMessage, socket: Duplex): void {

@@ -34,7 +34,10 @@ async function egress(request: Request, ctx: ExportsContext): Promise<Response> 
   const target = interceptTarget(container, request.headers.get(engineHeader.interceptor) ?? "");
   const make: unknown = target === null ? null : Reflect.get(ctx.exports, target.entrypoint, ctx.exports);
   if (target === null || typeof make !== "function") {
-    return Response.json({ error: { code: "no_interceptor", message: `nothing handles ${url}` } }, { status: 502 });
+    return Response.json(
+      { error: { code: "no_interceptor", message: `nothing handles ${url}` } },
+      { status: 502 },
+    );
   }
   const stub: unknown = Reflect.apply(make, undefined, [{ props: target.props }]);
   if (!isFetcher(stub)) throw new TypeError(`${target.entrypoint} is not an entrypoint with fetch()`);

@@ -3,7 +3,14 @@
  * `ctx.container` on a Unix socket in a folder that only this user can enter.
  */
 import { mkdir, rm } from "node:fs/promises";
-import { Agent, createServer, type IncomingMessage, request, type Server, type ServerResponse } from "node:http";
+import {
+  Agent,
+  createServer,
+  type IncomingMessage,
+  request,
+  type Server,
+  type ServerResponse,
+} from "node:http";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { json } from "node:stream/consumers";
@@ -17,8 +24,8 @@ import {
   engineHeader,
   enginePath,
   type Intercept,
-  operations,
   type Outcome,
+  operations,
   type StartMessage,
 } from "./protocol.ts";
 import { ControlSessions, rpcPath } from "./rpc/session.ts";
@@ -75,7 +82,11 @@ export class EngineHost {
     this.#options = options;
     this.#sessions = new ControlSessions(options.log);
     this.#outbound = new Outbound({ ...options.outbound, secret: options.secret });
-    this.#server = createServer({ maxHeaderSize: maxHeaderBytes, requestTimeout: 0, keepAliveTimeout: 60_000 });
+    this.#server = createServer({
+      maxHeaderSize: maxHeaderBytes,
+      requestTimeout: 0,
+      keepAliveTimeout: 60_000,
+    });
     this.#server.on("request", (incoming, response) => {
       this.#onRequest(incoming, response).catch((error: Error) => {
         if (!response.headersSent) refusePort(response, "refused", error.message);
@@ -298,7 +309,9 @@ export class EngineHost {
       },
     });
     outgoing.on("response", (answer) => answer.resume());
-    outgoing.on("error", (error) => this.#options.log(`the end of ${container.id} was not reported: ${error.message}`));
+    outgoing.on("error", (error) =>
+      this.#options.log(`the end of ${container.id} was not reported: ${error.message}`),
+    );
     outgoing.end(JSON.stringify(outcome));
   }
 }
@@ -307,7 +320,8 @@ function readCall(incoming: IncomingMessage): Call | null {
   const operation = operations.find((known) => known === incoming.headers[engineHeader.operation]);
   const container = incoming.headers[engineHeader.container];
   const incarnation = incoming.headers[engineHeader.incarnation];
-  if (operation === undefined || typeof container !== "string" || typeof incarnation !== "string") return null;
+  if (operation === undefined || typeof container !== "string" || typeof incarnation !== "string")
+    return null;
   // Both become names of folders.
   if (!/^[0-9a-f]{1,128}$/.test(container) || !/^[0-9a-f-]{36}$/.test(incarnation)) return null;
   return { operation, container, incarnation, port: Number(incoming.headers[engineHeader.port] ?? 0) };
@@ -327,7 +341,8 @@ function startMessage(value: unknown): StartMessage {
 }
 
 function numberField(message: unknown, field: string): number {
-  const value: unknown = typeof message === "object" && message !== null ? Reflect.get(message, field) : undefined;
+  const value: unknown =
+    typeof message === "object" && message !== null ? Reflect.get(message, field) : undefined;
   if (typeof value !== "number") throw new TypeError(`${field} must be a number`);
   return value;
 }

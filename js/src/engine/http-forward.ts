@@ -27,12 +27,20 @@ export function headerPairs(rawHeaders: readonly string[]): HeaderPair[] {
 }
 
 /** The headers that belong to the message: without those of one connection, and without those that `drop` names. */
-export function endToEnd(rawHeaders: readonly string[], drop: (lowerCaseName: string) => boolean): HeaderPair[] {
+export function endToEnd(
+  rawHeaders: readonly string[],
+  drop: (lowerCaseName: string) => boolean,
+): HeaderPair[] {
   const pairs = headerPairs(rawHeaders);
   const listed = new Set(
     pairs
       .filter(([name]) => name.toLowerCase() === "connection")
-      .flatMap(([, value]) => value.toLowerCase().split(",").map((token) => token.trim())),
+      .flatMap(([, value]) =>
+        value
+          .toLowerCase()
+          .split(",")
+          .map((token) => token.trim()),
+      ),
   );
   return pairs.filter(([name]) => {
     const lower = name.toLowerCase();
@@ -41,7 +49,10 @@ export function endToEnd(rawHeaders: readonly string[], drop: (lowerCaseName: st
 }
 
 /** The headers to send on with a request: what {@link endToEnd} keeps, its framing, and what an upgrade needs. */
-export function requestHeaders(request: IncomingMessage, drop: (lowerCaseName: string) => boolean): HeaderPair[] {
+export function requestHeaders(
+  request: IncomingMessage,
+  drop: (lowerCaseName: string) => boolean,
+): HeaderPair[] {
   const pairs = endToEnd(request.rawHeaders, drop);
   if (request.headers["transfer-encoding"] !== undefined) pairs.push(["transfer-encoding", "chunked"]);
   if (request.headers.upgrade !== undefined) {
@@ -83,7 +94,10 @@ export function forwardUpgrade(
   socket: Duplex,
   head: Buffer,
   outgoing: ClientRequest,
-  options: { drop: (lowerCaseName: string) => boolean; refuse: (error: Error, response: ServerResponse) => void },
+  options: {
+    drop: (lowerCaseName: string) => boolean;
+    refuse: (error: Error, response: ServerResponse) => void;
+  },
 ): void {
   socket.on("error", () => outgoing.destroy());
   socket.on("close", () => outgoing.destroy());

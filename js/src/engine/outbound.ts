@@ -3,7 +3,15 @@
  * fetches comes here as requests in absolute form; `upstreams`, from the host's configuration alone, serves names locally.
  */
 import { lookup } from "node:dns/promises";
-import { Agent, type ClientRequest, createServer, type IncomingMessage, request, type Server, type ServerResponse } from "node:http";
+import {
+  Agent,
+  type ClientRequest,
+  createServer,
+  type IncomingMessage,
+  request,
+  type Server,
+  type ServerResponse,
+} from "node:http";
 import { Agent as SecureAgent, request as secureRequest } from "node:https";
 import { createConnection, isIP, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
@@ -58,7 +66,11 @@ export class Outbound {
 
   /** Serves the Worker's outgoing requests on a Unix socket. */
   listen(path: string): Promise<void> {
-    const server = createServer({ maxHeaderSize: maxHeaderBytes, requestTimeout: 0, keepAliveTimeout: 60_000 });
+    const server = createServer({
+      maxHeaderSize: maxHeaderBytes,
+      requestTimeout: 0,
+      keepAliveTimeout: 60_000,
+    });
     server.on("request", (incoming, response) =>
       this.serve(incoming, response, incoming.url ?? "", this.#mayNameAddress(incoming)),
     );
@@ -82,7 +94,11 @@ export class Outbound {
     this.#request(incoming, url, literal).then(
       (outgoing) => {
         if (response.destroyed) outgoing.destroy();
-        else forward(incoming, response, outgoing, { drop: isInternal, refuse: (error) => refuse(response, url, error) });
+        else
+          forward(incoming, response, outgoing, {
+            drop: isInternal,
+            refuse: (error) => refuse(response, url, error),
+          });
       },
       (error: Error) => refuse(response, url, error),
     );
@@ -111,7 +127,9 @@ export class Outbound {
         resolve(socket);
       });
       socket.once("error", reject);
-      socket.once("timeout", () => socket.destroy(new Error(`no answer from ${host} within ${connectMs / 1000} s`)));
+      socket.once("timeout", () =>
+        socket.destroy(new Error(`no answer from ${host} within ${connectMs / 1000} s`)),
+      );
     });
   }
 
@@ -145,7 +163,12 @@ export class Outbound {
     });
   }
 
-  async #destination(scheme: "http" | "https", host: string, port: number, literal: boolean): Promise<Destination> {
+  async #destination(
+    scheme: "http" | "https",
+    host: string,
+    port: number,
+    literal: boolean,
+  ): Promise<Destination> {
     const { upstreams } = this.#options;
     const name = host.toLowerCase().replace(/\.$/, "");
     const upstream = upstreams[`${name}:${port}`] ?? upstreams[name];
@@ -166,7 +189,9 @@ export class Outbound {
     const known = this.#resolved.get(name);
     if (known !== undefined && known.until > now) return known.addresses;
     for (const [old, { until }] of this.#resolved) if (until <= now) this.#resolved.delete(old);
-    const addresses = lookup(name, { all: true, order: "ipv4first" }).then((found) => found.map(({ address }) => address));
+    const addresses = lookup(name, { all: true, order: "ipv4first" }).then((found) =>
+      found.map(({ address }) => address),
+    );
     this.#resolved.set(name, { addresses, until: now + resolutionMs });
     addresses.catch(() => this.#resolved.delete(name));
     return addresses;
@@ -179,7 +204,12 @@ function parseUpstream(upstream: string, scheme: "http" | "https"): Destination 
   if (parts === null || address === undefined) {
     throw new Error(`the upstream ${JSON.stringify(upstream)} is not address:port or http://address:port`);
   }
-  return { address, port: Number(parts[4]), tls: scheme === "https" && parts[1] === undefined, upstream: true };
+  return {
+    address,
+    port: Number(parts[4]),
+    tls: scheme === "https" && parts[1] === undefined,
+    upstream: true,
+  };
 }
 
 function isInternal(name: string): boolean {

@@ -37,7 +37,12 @@ export function refusePort(response: ServerResponse, code: EngineErrorCode, mess
   response.end(message);
 }
 
-export function refuseUpgrade(incoming: IncomingMessage, socket: Duplex, code: EngineErrorCode, message: string): void {
+export function refuseUpgrade(
+  incoming: IncomingMessage,
+  socket: Duplex,
+  code: EngineErrorCode,
+  message: string,
+): void {
   socket.on("error", () => socket.destroy());
   refusePort(answerOn(incoming, socket), code, message);
 }

@@ -44,7 +44,9 @@ export class RunningContainer {
     this.id = options.id;
     this.incarnation = options.incarnation;
     this.enableInternet = options.message.enableInternet;
-    this.intercepts = new Map(options.message.intercepts.map((intercept) => [interceptKey(intercept), intercept]));
+    this.intercepts = new Map(
+      options.message.intercepts.map((intercept) => [interceptKey(intercept), intercept]),
+    );
     this.#process = this.#launch();
     this.ended = this.#live();
   }
@@ -62,7 +64,10 @@ export class RunningContainer {
     const known = this.#agents.get(port);
     if (known !== undefined) return known;
     const keep = port === agentPort;
-    const agent = new PortAgent(() => this.connect(port), { keepAlive: keep, timeout: keep ? agentIdleMs : 0 });
+    const agent = new PortAgent(() => this.connect(port), {
+      keepAlive: keep,
+      timeout: keep ? agentIdleMs : 0,
+    });
     if (keep) this.#agents.set(port, agent);
     return agent;
   }
@@ -148,6 +153,7 @@ function containerEnv(message: StartMessage): Record<string, string> {
 
 /** Addresses registered with a port of their own: connections to it go to the relay like those to 80 and 443. */
 function extraPorts(intercepts: readonly Intercept[]): string[] {
-  return intercepts.map(({ address }) => address).filter((address) => /^(\[[^\]]+\]|[^:]+):\d+$/.test(address));
+  return intercepts
+    .map(({ address }) => address)
+    .filter((address) => /^(\[[^\]]+\]|[^:]+):\d+$/.test(address));
 }
-

@@ -112,7 +112,8 @@ export class Sandboxd {
   #end(code: number | null, signal: string | null): Outcome {
     this.#gone = true;
     const started = this.#innerPid !== null;
-    const message = this.#reported?.reason ?? (this.#stderr.trim() || `sandboxd ended with ${signal ?? `status ${code}`}`);
+    const message =
+      this.#reported?.reason ?? (this.#stderr.trim() || `sandboxd ended with ${signal ?? `status ${code}`}`);
     this.#rejectReady(new Error(message));
     if (!started && signal !== "SIGKILL") return { kind: "failed", message };
     return { kind: "exited", ...(this.#reported ?? { exitCode: code ?? killed }) };

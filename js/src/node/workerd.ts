@@ -37,7 +37,9 @@ export async function startWorkerd(
     host: "127.0.0.1",
     port: 0,
     log: new NoOpLog(),
-    handleRuntimeStdio: (stdout: Readable, stderr: Readable) => [stdout, stderr].forEach((stream) => lines(stream, log)),
+    handleRuntimeStdio: (stdout: Readable, stderr: Readable) => {
+      for (const stream of [stdout, stderr]) lines(stream, log);
+    },
     unsafeDirectSockets: [{ host: listen.host, port: listen.port }],
     stripCfConnectingIp: false,
   };

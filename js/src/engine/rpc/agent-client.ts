@@ -60,7 +60,8 @@ export class AgentClient {
         if (status >= 200 && status < 300) resolve(incoming);
         else failureOf(incoming, status).then(reject, reject);
       });
-      if (body instanceof ReadableStream) send(body, outgoing).catch((error: Error) => outgoing.destroy(error));
+      if (body instanceof ReadableStream)
+        send(body, outgoing).catch((error: Error) => outgoing.destroy(error));
       else outgoing.end(body);
     });
   }

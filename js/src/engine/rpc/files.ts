@@ -83,7 +83,10 @@ export class Files extends RpcTarget {
   }
 }
 
-function withEncoding(fields: Record<string, unknown>, encoding: string | undefined): Record<string, unknown> {
+function withEncoding(
+  fields: Record<string, unknown>,
+  encoding: string | undefined,
+): Record<string, unknown> {
   return encoding === undefined ? fields : { ...fields, encoding };
 }
 

@@ -31,10 +31,16 @@ export class Interpreter extends RpcTarget {
   }
 
   async createCodeContext(options: ContextOptions = {}): Promise<CodeContext> {
-    const made = await this.#agent.post<{ contextId: string; language: string; cwd?: string; timestamp: string }>(
-      "/api/contexts",
-      { language: options.language ?? "python", cwd: options.cwd ?? "/workspace", env_vars: options.envVars },
-    );
+    const made = await this.#agent.post<{
+      contextId: string;
+      language: string;
+      cwd?: string;
+      timestamp: string;
+    }>("/api/contexts", {
+      language: options.language ?? "python",
+      cwd: options.cwd ?? "/workspace",
+      env_vars: options.envVars,
+    });
     return contextOf({ id: made.contextId, language: made.language, cwd: made.cwd }, made.timestamp);
   }
 
@@ -81,7 +87,10 @@ export class Interpreter extends RpcTarget {
   }
 }
 
-function contextOf(context: { id: string; language: string; cwd?: string | undefined }, timestamp: string): CodeContext {
+function contextOf(
+  context: { id: string; language: string; cwd?: string | undefined },
+  timestamp: string,
+): CodeContext {
   return {
     id: context.id,
     language: context.language,

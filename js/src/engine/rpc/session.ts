@@ -17,7 +17,11 @@ export const rpcPath = "/rpc";
 const maxMessageBytes = 256 * 1024 * 1024;
 
 export class ControlSessions {
-  readonly #server = new WebSocketServer({ noServer: true, perMessageDeflate: false, maxPayload: maxMessageBytes });
+  readonly #server = new WebSocketServer({
+    noServer: true,
+    perMessageDeflate: false,
+    maxPayload: maxMessageBytes,
+  });
   readonly #open = new Map<RunningContainer, { sockets: Set<WebSocket>; tunnels: TunnelTable }>();
   readonly #log: (line: string) => void;
 

@@ -20,7 +20,11 @@ export class Commands extends RpcTarget {
     this.#agent = agent;
   }
 
-  execute(command: string, sessionId: string, options?: { timeoutMs?: number; env?: Env; cwd?: string; origin?: string }) {
+  execute(
+    command: string,
+    sessionId: string,
+    options?: { timeoutMs?: number; env?: Env; cwd?: string; origin?: string },
+  ) {
     return this.#agent.post("/api/execute", { command, sessionId, ...present(options) });
   }
 
@@ -117,7 +121,12 @@ export class Git extends RpcTarget {
 
 /** The last segment of the address, as the SDK names the folder of a clone. */
 function repositoryName(url: string): string {
-  const last = url.replace(/[?#].*$/, "").replace(/\/+$/, "").split(/[/:]/).at(-1) ?? "";
+  const last =
+    url
+      .replace(/[?#].*$/, "")
+      .replace(/\/+$/, "")
+      .split(/[/:]/)
+      .at(-1) ?? "";
   return last.replace(/\.git$/, "") || "repository";
 }
 

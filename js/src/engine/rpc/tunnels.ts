@@ -98,7 +98,8 @@ export class Tunnels extends RpcTarget {
   }
 
   destroyTunnel(id: string) {
-    if (this.#table.get(id) === null) throw new AgentError("TUNNEL_NOT_FOUND", `tunnel ${id} is not running`, { id });
+    if (this.#table.get(id) === null)
+      throw new AgentError("TUNNEL_NOT_FOUND", `tunnel ${id} is not running`, { id });
     this.#table.close(id);
     return { success: true, id };
   }
@@ -110,12 +111,17 @@ export class Tunnels extends RpcTarget {
   async ensureTunnelRun({ tunnelId, runId, mode, port }: EnsureRequest) {
     if (mode !== "quick") throw namedTunnel();
     const known = this.#table.list().find((run) => run.tunnelId === tunnelId || run.port === port);
-    if (known === undefined) return { run: snapshotOf(await this.#table.open(tunnelId, runId, port)), started: true };
+    if (known === undefined)
+      return { run: snapshotOf(await this.#table.open(tunnelId, runId, port)), started: true };
     if (known.tunnelId !== tunnelId || known.runId !== runId || known.port !== port) {
-      throw new AgentError("TUNNEL_RUN_CONFLICT", `port ${known.port} is served by tunnel ${known.tunnelId}`, {
-        tunnelId: known.tunnelId,
-        port: known.port,
-      });
+      throw new AgentError(
+        "TUNNEL_RUN_CONFLICT",
+        `port ${known.port} is served by tunnel ${known.tunnelId}`,
+        {
+          tunnelId: known.tunnelId,
+          port: known.port,
+        },
+      );
     }
     return { run: snapshotOf(known), started: false };
   }
