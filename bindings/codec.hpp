@@ -98,9 +98,19 @@ struct FunctionEntry {
 
 // ---- One list of functions a domain, defined in codec_<domain>.cpp and joined in functions.cpp.
 
+[[nodiscard]] std::span<const FunctionEntry> catalogue_functions();
 [[nodiscard]] std::span<const FunctionEntry> deployment_functions();
+[[nodiscard]] std::span<const FunctionEntry> egress_functions();
+[[nodiscard]] std::span<const FunctionEntry> environment_functions();
+[[nodiscard]] std::span<const FunctionEntry> event_functions();
 [[nodiscard]] std::span<const FunctionEntry> identity_functions();
+[[nodiscard]] std::span<const FunctionEntry> lifecycle_functions();
+[[nodiscard]] std::span<const FunctionEntry> openai_functions();
+[[nodiscard]] std::span<const FunctionEntry> placeholder_functions();
+[[nodiscard]] std::span<const FunctionEntry> projection_functions();
 [[nodiscard]] std::span<const FunctionEntry> secret_functions();
+[[nodiscard]] std::span<const FunctionEntry> snapshot_functions();
+[[nodiscard]] std::span<const FunctionEntry> table_functions();
 
 /// All of them, in an order that is fixed within one build.
 [[nodiscard]] std::span<const FunctionEntry> all_functions();

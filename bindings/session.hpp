@@ -2,6 +2,8 @@
 
 #include <simdjson.h>
 
+#include "sandboxes/egress_policy.hpp"
+#include "sandboxes/projection.hpp"
 #include "slots.hpp"
 
 namespace sandboxes::bindings {
@@ -11,6 +13,8 @@ namespace sandboxes::bindings {
 struct Session {
   /// For JSON in `CallInput::body`; the parser of the arguments is busy during a call.
   simdjson::dom::parser body_parser;
+  SlotTable<ProjectionState> projections{"projection"};
+  SlotTable<EgressPolicy> policies{"egress policy"};
 };
 
 }  // namespace sandboxes::bindings

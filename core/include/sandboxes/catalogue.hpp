@@ -1,0 +1,63 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "sandboxes/instance_types.hpp"
+#include "sandboxes/projection.hpp"
+#include "sandboxes/result.hpp"
+
+namespace sandboxes {
+
+/// What `create` is asked for, and what the claim on the catalogue's stream keeps.
+struct ClaimInput {
+  InstanceType instance_type = default_instance_type;
+  std::optional<SleepAfterValue> sleep_after;
+  std::optional<bool> keep_alive;
+  std::map<std::string, std::string> env;
+  bool operator==(const ClaimInput&) const = default;
+};
+
+/// The claim of a path: its `create-requested` event.
+struct Claim {
+  std::string path;
+  ClaimInput input;
+};
+
+/// What the sandbox's own object remembers of its birth.
+struct BirthRecord {
+  bool creation_pending = false;
+  bool destroyed = false;
+  std::optional<std::string> created_at;
+};
+
+struct ClaimRequest {
+  std::string path;
+  std::optional<Claim> claim;
+  std::optional<BirthRecord> record;
+  bool in_flight = false;  ///< an attempt runs in this object right now
+  ClaimInput input;
+};
+
+enum class ClaimOutcome : std::uint8_t { claim, resume };
+
+struct ClaimResolution {
+  ClaimOutcome outcome;
+  /// The time of the first attempt, when there was one.
+  std::optional<std::string> created_at;
+};
+
+/// Whether `create` may go on: a free path is claimed, an unfinished creation is resumed by the same input
+/// only, and anything else is refused.
+[[nodiscard]] Result<ClaimResolution> resolve_claim(const ClaimRequest& request);
+
+/// One for each path, ever: the stream takes an idempotency key once.
+[[nodiscard]] std::string claim_key(std::string_view path);
+
+/// The class that hosts a claimed sandbox; a path that was never claimed routes nowhere.
+[[nodiscard]] Result<const InstanceTypeRow*> route_claim(const std::optional<Claim>& claim,
+                                                         std::string_view path);
+
+}  // namespace sandboxes
