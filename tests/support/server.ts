@@ -19,6 +19,8 @@ export interface TestServer extends AsyncDisposable {
   readonly logs: readonly string[];
   /** The project's API over capnweb, on a connection that is kept until the end. */
   itx(projectId: string): Promise<Itx>;
+  /** Forgets the connections: the next `itx` opens new ones. */
+  reconnect(): Promise<void>;
   /** Ends the server and starts it again on the same folder. */
   restart(): Promise<void>;
   close(): Promise<void>;
@@ -42,7 +44,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   const disconnect = async () => {
     const open = [...connections.values()];
     connections = new Map();
-    await Promise.all(open.map(async (connection) => (await connection).close()));
+    await Promise.allSettled(open.map(async (connection) => (await connection).close()));
   };
   const close = async () => {
     await disconnect();
@@ -65,6 +67,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
       connections.set(projectId, opened);
       return (await opened).itx;
     },
+    reconnect: disconnect,
     async restart() {
       await disconnect();
       await server.close();

@@ -56,7 +56,7 @@ export class Outbound {
   constructor(options: OutboundOptions) {
     this.#options = options;
     const agent = { keepAlive: true, timeout: idleMs, scheduling: "lifo" as const };
-    const extra = options.upstreamCa === undefined ? {} : { ca: [...rootCertificates, options.upstreamCa] };
+    const extra = { ca: [...rootCertificates, ...certificatesIn(options.upstreamCa ?? "")] };
     this.#agents = {
       plain: new Agent(agent),
       secure: new SecureAgent(agent),
@@ -196,6 +196,11 @@ export class Outbound {
     addresses.catch(() => this.#resolved.delete(name));
     return addresses;
   }
+}
+
+/** Each by itself: PEM blocks that stand on one line are not found by OpenSSL. */
+function certificatesIn(pem: string): string[] {
+  return pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
 }
 
 function parseUpstream(upstream: string, scheme: "http" | "https"): Destination {

@@ -39,7 +39,7 @@ export class Sandboxd {
   readonly ended: Promise<Outcome>;
   readonly #process: ChildProcess;
   #innerPid: number | null = null;
-  #reported: { exitCode: number; reason?: string } | null = null;
+  #reported: { exitCode: number; reason: string } | null = null;
   #stderr = "";
   #gone = false;
   #rejectReady: (error: Error) => void = () => undefined;
@@ -104,8 +104,11 @@ export class Sandboxd {
       this.#innerPid = message.pid;
       ready();
     } else if ("exit" in message && typeof message.exit === "number") {
-      const reason = "reason" in message && typeof message.reason === "string" ? message.reason : undefined;
-      this.#reported = { exitCode: message.exit, ...(reason === undefined ? {} : { reason }) };
+      const [reason, text] = [stringField(message, "reason"), stringField(message, "message")];
+      this.#reported = {
+        exitCode: message.exit,
+        reason: text === null ? (reason ?? "exited") : `${reason}: ${text}`,
+      };
     }
   }
 
@@ -118,6 +121,11 @@ export class Sandboxd {
     if (!started && signal !== "SIGKILL") return { kind: "failed", message };
     return { kind: "exited", ...(this.#reported ?? { exitCode: code ?? killed }) };
   }
+}
+
+function stringField(message: object, name: string): string | null {
+  const value: unknown = Reflect.get(message, name);
+  return typeof value === "string" ? value : null;
 }
 
 function sendSignal(pid: number, signal: number): void {

@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { HttpOptions_Style } from "miniflare";
 import { loadCore } from "../core/index.ts";
 import type { Core } from "../core/types.ts";
-import { EngineHost } from "../engine/host.ts";
-import type { ContainerLimits } from "../engine/sandboxd.ts";
+import type { EngineHost } from "../engine/host.ts";
 import { mintToken } from "../worker/tokens.ts";
+import { startHost } from "./engine-host.ts";
 import { type EngineMode, engineMode } from "./engine-mode.ts";
 import { openStateDir, type StateDir } from "./state-dir.ts";
 import { type MiniflareWorker, startWorkerd, type Workerd } from "./workerd.ts";
@@ -99,7 +99,8 @@ class RunningServer implements Server {
   static async start(options: ServerOptions, mode: EngineMode, state: StateDir): Promise<RunningServer> {
     const core = await loadCore();
     const secret = randomBytes(32).toString("base64url");
-    const host = mode === "embedded" ? await startHost(options, state, core, secret) : null;
+    const host =
+      mode === "embedded" ? await startHost({ ...options, state, core, secret, log: logOf(options) }) : null;
     const worker = workerOptions({ options, mode, state, core, host, secret });
     try {
       const workerd = await startWorkerd(worker, listenOn(options), logOf(options));
@@ -170,22 +171,6 @@ function logOf(options: ServerOptions): (line: string) => void {
   return options.log ?? (() => undefined);
 }
 
-function startHost(options: ServerOptions, state: StateDir, core: Core, secret: string): Promise<EngineHost> {
-  return EngineHost.start({
-    sandboxd: built("dist/engine/sandboxd"),
-    runtimeDir: state.runtimeDir,
-    scratchDir: join(state.path, "containers"),
-    secret,
-    limits: (instanceType) => limitsOf(core, instanceType),
-    outbound: {
-      upstreams: options.upstreams ?? {},
-      ...(options.upstreamCa === undefined ? {} : { upstreamCa: options.upstreamCa }),
-      classify: (address) => core.classifyAddress(address),
-    },
-    log: logOf(options),
-  });
-}
-
 interface WorkerParts {
   options: ServerOptions;
   mode: EngineMode;
@@ -236,21 +221,6 @@ function workerOptions({ options, mode, state, core, host, secret }: WorkerParts
             external: { address: `unix:${host.outboundSocket}`, http: { style: HttpOptions_Style.PROXY } },
           },
         }),
-  };
-}
-
-/** A weight of 100 is one whole CPU, and no type gets less than the smallest share the scheduler knows. */
-function limitsOf(core: Core, instanceType: string): ContainerLimits {
-  const row = core.instanceTypes().find(({ name }) => name === instanceType);
-  if (row === undefined) throw new Error(`there is no instance type ${JSON.stringify(instanceType)}`);
-  const cpus = row.vcpuSixteenths / 16;
-  return {
-    memoryBytes: row.memoryMib * 1024 * 1024,
-    cpuWeight: Math.max(1, Math.round(100 * cpus)),
-    cpuQuota: cpus,
-    // Four processes or threads for each MiB is far above what fits; a floor keeps small types usable.
-    pids: Math.min(8192, 512 + row.memoryMib),
-    diskBytes: row.diskGb * 1_000_000_000,
   };
 }
 
