@@ -168,10 +168,11 @@ test("no stream holds them", async () => {
 });
 
 test("no log line, no snapshot archive, no record on disk holds them", async () => {
-  expect(server.log()).not.toBe("");
-  search("the log", server.log());
+  const log = server.logs.join("\n");
+  expect(log).not.toBe("");
+  search("the log", log);
   await sandbox.sleep();
-  await server.stop();
+  await server.server.close();
   let archives = 0;
   for (const name of readdirSync(server.stateDir, { recursive: true, encoding: "utf8" })) {
     const path = join(server.stateDir, name);
