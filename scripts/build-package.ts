@@ -47,7 +47,6 @@ function stageEngine(folder: string): void {
   }
   mkdirSync(`${folder}/bin`, { recursive: true });
   cpSync(`${root}dist/engine/sandboxd`, `${folder}/bin/sandboxd`);
-  execFileSync("strip", [`${folder}/bin/sandboxd`]);
   chmodSync(`${folder}/bin/sandboxd`, 0o755);
   cpSync(`${root}LICENSE`, `${folder}/LICENSE`);
   // Not in the tree's own manifest: there the folder is a workspace, which npm would refuse on other platforms.
