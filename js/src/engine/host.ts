@@ -2,7 +2,8 @@
  * The host of the embedded engine: keeps the registry of containers, runs `sandboxd` for each, and serves the Worker side of
  * `ctx.container` on a Unix socket in a folder that only this user can enter.
  */
-import { mkdir, rm } from "node:fs/promises";
+import { randomUUID } from "node:crypto";
+import { mkdir, readdir, rename, rm } from "node:fs/promises";
 import {
   Agent,
   createServer,
@@ -11,7 +12,7 @@ import {
   type Server,
   type ServerResponse,
 } from "node:http";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import type { Duplex } from "node:stream";
 import { json } from "node:stream/consumers";
 import { AuthorityPool } from "./certificates.ts";
@@ -101,12 +102,7 @@ export class EngineHost {
 
   /** Clears what an engine that was killed left behind, and listens. */
   static async start(options: HostOptions): Promise<EngineHost> {
-    await Promise.all(
-      [options.runtimeDir, options.scratchDir].map(async (dir) => {
-        await rm(dir, { recursive: true, force: true });
-        await mkdir(dir, { recursive: true, mode: 0o700 });
-      }),
-    );
+    await Promise.all([options.runtimeDir, options.scratchDir].map((dir) => freshDir(dir, options.log)));
     const host = new EngineHost(options);
     host.#authorities.prepare();
     await new Promise<void>((resolve, reject) => {
@@ -313,6 +309,31 @@ export class EngineHost {
       this.#options.log(`the end of ${container.id} was not reported: ${error.message}`),
     );
     outgoing.end(JSON.stringify(outcome));
+  }
+}
+
+/** An empty folder. What stood there goes in the background: containers of a killed engine may still be dying in it. */
+async function freshDir(dir: string, log: (line: string) => void): Promise<void> {
+  await mkdir(dirname(dir), { recursive: true, mode: 0o700 });
+  const stale = `${dir}.stale-${randomUUID()}`;
+  const found = await rename(dir, stale).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === "ENOENT") return false;
+      throw error;
+    },
+  );
+  await mkdir(dir, { mode: 0o700 });
+  const leftovers = found ? [stale] : [];
+  for (const name of await readdir(dirname(dir))) {
+    if (name.startsWith(`${basename(dir)}.stale-`) && join(dirname(dir), name) !== stale) {
+      leftovers.push(join(dirname(dir), name));
+    }
+  }
+  for (const path of leftovers) {
+    rm(path, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 }).catch((error: Error) =>
+      log(`${path} remains: ${error.message}`),
+    );
   }
 }
 
