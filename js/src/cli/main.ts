@@ -6,6 +6,7 @@ import { connectionsCommand } from "./connections.ts";
 import { devCommand } from "./dev.ts";
 import { doctorCommand } from "./doctor.ts";
 import { egressCommand } from "./egress.ts";
+import { engineCommand } from "./engine.ts";
 import { ExitStatus, reportError } from "./errors.ts";
 import { runCommand } from "./run.ts";
 import { sandboxesCommand } from "./sandboxes.ts";
@@ -37,6 +38,7 @@ export function createProgram(): Command {
     );
   for (const command of [
     devCommand(),
+    engineCommand(),
     runCommand(),
     sandboxesCommand(),
     secretsCommand(),

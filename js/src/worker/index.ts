@@ -10,6 +10,7 @@ import { serveRpc } from "./rpc.ts";
 import { fieldsOf, wireError } from "./wire.ts";
 
 export { ContainerProxy } from "@cloudflare/sandbox";
+export { EngineEntrypoint } from "../engine/entrypoint.ts";
 export { ItxEntrypoint } from "./itx-entrypoint.ts";
 export { ProjectDurableObject } from "./project/project-durable-object.ts";
 export * from "./sandbox/classes.ts";
