@@ -1,6 +1,6 @@
 /** Builds what setup.sh stamps as "javascript": the Worker bundle with its wasm module beside it, and dist/js for the package. */
 import { execFileSync } from "node:child_process";
-import { cpSync, mkdirSync, rmSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { build } from "esbuild";
 
 const root = new URL("..", import.meta.url).pathname;
@@ -33,3 +33,12 @@ cpSync(`${root}dist/wasm/core.wasm`, `${root}dist/worker/core.wasm`);
 
 rmSync(`${root}dist/js`, { recursive: true, force: true });
 execFileSync("tsc", ["-p", "tsconfig.json"], { cwd: root, stdio: "inherit" });
+
+// `#core` leads to the sources. What is published asks for the same module by the package's own name, whose exports choose the
+// loader of Node or of workerd.
+for (const entry of readdirSync(`${root}dist/js`, { recursive: true, encoding: "utf8" })) {
+  if (!/\.(js|d\.ts)$/.test(entry)) continue;
+  const text = readFileSync(`${root}dist/js/${entry}`, "utf8");
+  if (text.includes('"#core"'))
+    writeFileSync(`${root}dist/js/${entry}`, text.replaceAll('"#core"', '"iterate-sandboxes/core"'));
+}
