@@ -119,6 +119,21 @@ Json claim_event(std::string_view path, const ClaimInput& input) {
               {"payload", std::move(payload)}};
 }
 
+Json resolution_json(const ClaimResolution& resolution, const ClaimRequest& request) {
+  switch (resolution.outcome) {
+    case ClaimOutcome::claim:
+      return Json{{"outcome", "claim"},
+                  {"event", claim_event(request.path, request.input.value_or(ClaimInput()))}};
+    case ClaimOutcome::use:
+      return Json{{"outcome", "use"}};
+    case ClaimOutcome::resume:
+      break;
+  }
+  Json json{{"outcome", "resume"}};
+  if (resolution.created_at) json["createdAt"] = *resolution.created_at;
+  return json;
+}
+
 Result<Output> resolve(const CallInput& call) {
   const auto path = read_string(call.json, "path");
   if (!path) return propagate(path);
@@ -128,8 +143,8 @@ Result<Output> resolve(const CallInput& call) {
   if (!record) return propagate(record);
   const auto in_flight = read_optional_bool(call.json, "inFlight");
   if (!in_flight) return propagate(in_flight);
-  ClaimRequest request{
-      std::string(*path), std::move(*claim), std::move(*record), in_flight->value_or(false), {}};
+  ClaimRequest request{std::string(*path), std::move(*claim), std::move(*record), in_flight->value_or(false),
+                       std::nullopt};
   const auto given = read_optional_object(call.json, "input");
   if (!given) return propagate(given);
   if (*given) {
@@ -139,12 +154,7 @@ Result<Output> resolve(const CallInput& call) {
   }
   const auto resolution = resolve_claim(request);
   if (!resolution) return propagate(resolution);
-  if (resolution->outcome == ClaimOutcome::claim) {
-    return Output{Json{{"outcome", "claim"}, {"event", claim_event(request.path, request.input)}}};
-  }
-  Json json{{"outcome", "resume"}};
-  if (resolution->created_at) json["createdAt"] = *resolution->created_at;
-  return Output{std::move(json)};
+  return Output{resolution_json(*resolution, request)};
 }
 
 Result<Output> route(const CallInput& call) {

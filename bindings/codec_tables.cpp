@@ -14,8 +14,10 @@ Json row_json(const InstanceTypeRow& row) {
   Json json = Json::object();
   json["name"] = row.name;
   json["vcpu"] = static_cast<double>(row.vcpu_sixteenths) / 16.0;
+  json["vcpuSixteenths"] = row.vcpu_sixteenths;
   json["memoryMib"] = row.memory_mib;
   json["diskMb"] = row.disk_mb;
+  json["diskGb"] = row.disk_mb / 1000;
   json["binding"] = row.binding;
   json["className"] = row.class_name;
   json["isDefault"] = row.type == default_instance_type;

@@ -16,6 +16,24 @@ std::string type_name_of(const ClaimInput& input) {
   return std::string(instance_type_row(input.instance_type).name);
 }
 
+Result<ClaimResolution> resolve_create(const ClaimRequest& request, const ClaimInput& input) {
+  if (request.record && !request.record->creation_pending) return fail(SandboxExists{request.path});
+  if (!request.claim) return ClaimResolution{ClaimOutcome::claim, std::nullopt};
+  if (request.in_flight) return fail(CreationInProgress{request.path});
+  const ClaimInput& claimed = request.claim->input;
+  if (claimed.instance_type != input.instance_type) {
+    return fail(InstanceTypeMismatch{request.path, type_name_of(claimed), type_name_of(input)});
+  }
+  if (!same_input(claimed, input)) return fail(CreationUnfinished{request.path});
+  return ClaimResolution{ClaimOutcome::resume, request.record ? request.record->created_at : std::nullopt};
+}
+
+Result<ClaimResolution> resolve_use(const ClaimRequest& request) {
+  if (!request.claim && !request.record) return fail(SandboxNotFound{request.path});
+  if (!request.record || request.record->creation_pending) return fail(CreationUnfinished{request.path});
+  return ClaimResolution{ClaimOutcome::use, request.record->created_at};
+}
+
 }  // namespace
 
 std::string claim_key(std::string_view path) {
@@ -24,20 +42,11 @@ std::string claim_key(std::string_view path) {
 
 Result<ClaimResolution> resolve_claim(const ClaimRequest& request) {
   if (const auto checked = check_sandbox_path(request.path); !checked) return propagate(checked);
-  const bool pending = request.record && request.record->creation_pending;
+  if (request.claim && request.claim->path != request.path) {
+    return fail(IdentityMismatch{request.claim->path, request.path});
+  }
   if (request.record && request.record->destroyed) return fail(SandboxDestroyed{request.path});
-  if (request.record && !pending) return fail(SandboxExists{request.path});
-  if (!request.claim) {
-    return ClaimResolution{ClaimOutcome::claim, std::nullopt};
-  }
-  if (request.claim->path != request.path) return fail(IdentityMismatch{request.claim->path, request.path});
-  if (request.in_flight) return fail(CreationInProgress{request.path});
-  const ClaimInput& claimed = request.claim->input;
-  if (claimed.instance_type != request.input.instance_type) {
-    return fail(InstanceTypeMismatch{request.path, type_name_of(claimed), type_name_of(request.input)});
-  }
-  if (!same_input(claimed, request.input)) return fail(CreationUnfinished{request.path});
-  return ClaimResolution{ClaimOutcome::resume, request.record ? request.record->created_at : std::nullopt};
+  return request.input ? resolve_create(request, *request.input) : resolve_use(request);
 }
 
 Result<const InstanceTypeRow*> route_claim(const std::optional<Claim>& claim, std::string_view path) {

@@ -38,10 +38,12 @@ struct ClaimRequest {
   std::optional<Claim> claim;
   std::optional<BirthRecord> record;
   bool in_flight = false;  ///< an attempt runs in this object right now
-  ClaimInput input;
+  /// Of `create`; nothing for any other verb.
+  std::optional<ClaimInput> input;
 };
 
-enum class ClaimOutcome : std::uint8_t { claim, resume };
+/// `use`: the sandbox is there, and a verb other than create may go on.
+enum class ClaimOutcome : std::uint8_t { claim, resume, use };
 
 struct ClaimResolution {
   ClaimOutcome outcome;

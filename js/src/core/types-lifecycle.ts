@@ -20,7 +20,12 @@ export interface SandboxCreateInput {
 export interface SandboxRecord extends SandboxIdentity {
   /** Of the first attempt, ms since the epoch. */
   createdAt: number;
-  input: { instanceType: string; sleepAfter?: string | number; keepAlive?: boolean; env?: Record<string, string> };
+  input: {
+    instanceType: string;
+    sleepAfter?: string | number;
+    keepAlive?: boolean;
+    env?: Record<string, string>;
+  };
 }
 
 /** The newest finished snapshot. */
@@ -44,7 +49,13 @@ export type ContainerState =
     }
   | { kind: "ready"; incarnation: number; configVersion: number; applying: boolean }
   | { kind: "snapshotting"; incarnation: number; configVersion: number; reason: "asked" | "idle" | "restart" }
-  | { kind: "tearingDown"; incarnation: number; configVersion: number; announced: boolean; wasReady: boolean };
+  | {
+      kind: "tearingDown";
+      incarnation: number;
+      configVersion: number;
+      announced: boolean;
+      wasReady: boolean;
+    };
 
 export interface SandboxConfig {
   env: Record<string, string>;
@@ -78,11 +89,16 @@ export interface LifecycleState {
   version: 1;
   life: LifeState;
   incarnation: number;
-  outbox: { name: string; key: string; payload: Record<string, unknown> }[];
+  outbox: { name: string; type: string; key: string; payload: Record<string, unknown> }[];
   inFlight: number;
   outboxStatus: "idle" | "appending" | "failed";
   outboxError: string;
-  failure: { incarnation: number; kind: "boot" | "restore" | "setUp" | "tearDown"; step: string; reason: string } | null;
+  failure: {
+    incarnation: number;
+    kind: "boot" | "restore" | "setUp" | "tearDown";
+    step: string;
+    reason: string;
+  } | null;
 }
 
 export type LifecycleRequest =
@@ -108,9 +124,16 @@ export type LifecycleSignal =
       kind: "bootDone" | "restoreDone" | "envApplied" | "sessionOpened" | "gitConfigured" | "tornDown";
       incarnation: number;
     }
-  | { kind: "snapshotDone"; incarnation: number; manifest: string }
+  | {
+      kind: "snapshotDone";
+      incarnation: number;
+      id: string;
+      createdAt: number;
+      ttlSeconds: number;
+      manifest: string;
+    }
   | { kind: "snapshotFailed"; incarnation: number; error: string; presigned: boolean }
-  | { kind: "restoreFailed"; incarnation: number; error: string; expired: boolean }
+  | { kind: "restoreFailed"; incarnation: number; error: string; expired: boolean; presigned: boolean }
   | {
       kind: "effectFailed";
       incarnation: number;
@@ -132,7 +155,7 @@ export interface LifecycleContext {
 
 export type LifecycleEffect =
   | { kind: "boot"; incarnation: number }
-  | { kind: "restore"; incarnation: number; handle: SnapshotHandle }
+  | { kind: "restore"; incarnation: number; handle: SnapshotHandle; bindingOnly: boolean }
   | { kind: "applyEnv"; incarnation: number; env: Record<string, string> }
   | { kind: "openSession"; incarnation: number; delayMs: number }
   | { kind: "configureGit"; incarnation: number }
@@ -156,6 +179,8 @@ export interface LifecycleDecision {
   reply: { kind: "proceed" } | { kind: "wait"; since: number };
   /** Whether a stored part of the state changed. */
   persist: boolean;
+  /** Whether anything did: who waits has to ask again. */
+  changed: boolean;
 }
 
 /** A method of the SDK that sandboxes do not offer, and what to use. */
@@ -173,7 +198,11 @@ export interface LifecycleCore {
     command: LifecycleCommand;
     context: LifecycleContext;
   }): LifecycleDecision;
-  react(call: { state: LifecycleState; signal: LifecycleSignal; context: LifecycleContext }): LifecycleDecision;
+  react(call: {
+    state: LifecycleState;
+    signal: LifecycleSignal;
+    context: LifecycleContext;
+  }): LifecycleDecision;
   evolve(call: {
     state: LifecycleState;
     event: { type: string; payload: Record<string, unknown> };

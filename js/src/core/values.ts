@@ -1,0 +1,6 @@
+const decoder = new TextDecoder("utf-8", { fatal: false, ignoreBOM: true });
+
+/** Bytes as the caller's kind of body: text for text, bytes for bytes. */
+export function bodyLike(given: string | Uint8Array | undefined, bytes: Uint8Array): string | Uint8Array {
+  return typeof given === "string" ? decoder.decode(bytes) : bytes;
+}
