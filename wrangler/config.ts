@@ -158,14 +158,14 @@ function readMigration(row: Row): Migration {
 }
 
 function migrationRow(step: Migration): Row {
-  const given = (key: string, list: Json[]): Row => (list.length === 0 ? {} : { [key]: list });
+  const given = (key: string, list: Json[] = []): Row => (list.length === 0 ? {} : { [key]: list });
   return {
     tag: step.tag,
     ...given("new_classes", step.newClasses),
     ...given("new_sqlite_classes", step.newSqliteClasses),
     ...given(
       "renamed_classes",
-      step.renamedClasses.map(({ from, to }) => ({ from, to })),
+      step.renamedClasses?.map(({ from, to }) => ({ from, to })),
     ),
     ...given("deleted_classes", step.deletedClasses),
   };

@@ -1,15 +1,9 @@
 /** Says in words what the core found about the account's quota. */
 
-import type { QuotaCheck } from "../js/src/core/index.ts";
-
-interface Resources {
-  memoryMib: number;
-  vcpuSixteenths: number;
-  diskMb: number;
-}
+import type { QuotaCheck, Resources } from "../js/src/core/index.ts";
 
 interface Resource {
-  id: string;
+  id: QuotaCheck["exceeded"][number];
   title: string;
   amount: (resources: Resources) => number;
   unit: string;
