@@ -1,0 +1,402 @@
+/** One sandbox: the SDK's class behind our guard, its life decided by the core. */
+import { Sandbox } from "@cloudflare/sandbox";
+import { loadCore } from "#core";
+import type { Core, ProjectionState } from "../../core/types.ts";
+import type {
+  LifecycleCommand,
+  LifecycleRequest,
+  LifecycleState,
+  SandboxIdentity,
+} from "../../core/types-lifecycle.ts";
+import { type EngineEnv, installContainer } from "../../engine/container.ts";
+import type { WorkerEnv } from "../env.ts";
+import { invalidArgument } from "../errors.ts";
+import { log } from "../log.ts";
+import { projectStub } from "../project/stubs.ts";
+import { catalogueStub, streamStub } from "../stream/stub.ts";
+import { assertOwnBackup, backupModeOf } from "./backups.ts";
+import { Checkpoints, type FaultsEnv } from "./checkpoint.ts";
+import { type BackupHandle, Effects, type EffectVariables, type SdkCalls } from "./effects.ts";
+import { check, enter, type Guarded, inside, installGuard, isInside } from "./guard.ts";
+import { LifecycleShell } from "./lifecycle-shell.ts";
+import type { CreateArguments, InvokeArguments, SandboxDescription, SandboxObject } from "./object.ts";
+import { OwnProjection, type ProjectionWait } from "./own-projection.ts";
+import { Publisher } from "./publisher.ts";
+import { schemaOf } from "./schema.ts";
+import { isCallable, isSessionCallable, sdkMethods } from "./surface.ts";
+import { installDeadlines } from "./timed-exec.ts";
+import { whenUsed } from "./work.ts";
+
+export type SandboxEnv = WorkerEnv & EngineEnv & FaultsEnv & EffectVariables;
+
+const STATE_KEY = "lifecycle";
+/** Long enough for the answer to a kill to be on its way. */
+const ABORT_DELAY_MS = 10;
+
+/** The library notes an exit some turns after it; how often and how long to look. */
+const EXIT_NOTICE_MS = 2;
+const EXIT_NOTICE_TRIES = 250;
+
+/** What there is once the state is loaded. */
+interface Loaded {
+  core: Core;
+  shell: LifecycleShell;
+  projection: OwnProjection;
+  publisher: Publisher;
+  effects: Effects;
+}
+
+export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implements SandboxObject, Guarded {
+  /** The instance type that the platform gives this class. */
+  static readonly instanceType: string = "";
+
+  override interceptHttps = true;
+  readonly #checkpoints: Checkpoints;
+  #loaded: Loaded | null = null;
+  /** Tables that the SDK's constructor made, while this object keeps none for a sandbox that does not exist. */
+  #schema: string[] = [];
+
+  constructor(ctx: ConstructorParameters<typeof Sandbox>[0], env: SandboxEnv) {
+    installContainer(ctx, env, { className: new.target.name, instanceType: new.target.instanceType });
+    super(ctx, env);
+    this.#checkpoints = new Checkpoints(ctx, env);
+    ctx.blockConcurrencyWhile(() => this.#load());
+  }
+
+  // ---- Verbs
+
+  /** Makes this object the sandbox that the claim names, or finishes what an earlier attempt began. */
+  async create({ projectId, path, input, claim }: CreateArguments): Promise<void> {
+    const { core, shell } = this.#need();
+    if (shell.state.life.kind === "unborn") {
+      // A claim with other content than the input belongs to an earlier attempt with that content.
+      core.resolveClaim({ path, claim, record: null, inFlight: false, input });
+    }
+    await shell.ask({ kind: "create", input }, { projectId, path });
+  }
+
+  async assertCreated(identity: SandboxIdentity): Promise<void> {
+    this.#need().shell.assertCreated(identity);
+  }
+
+  override async start(): Promise<void> {
+    await this.#need().shell.ask({ kind: "start" });
+  }
+
+  async sleep(): Promise<void> {
+    await this.#need().shell.ask({ kind: "sleep" });
+  }
+
+  /** The SDK's stop keeps the instance's slot and loses the workspace; ours sleeps. */
+  override async stop(): Promise<void> {
+    await this.sleep();
+  }
+
+  async restart(): Promise<void> {
+    await this.#need().shell.ask({ kind: "restart" });
+  }
+
+  /** Ends this object's memory and everything it was doing; the container lives on. */
+  async kill(): Promise<void> {
+    await this.#need().shell.ask({ kind: "kill" });
+  }
+
+  override async destroy(): Promise<void> {
+    await this.#need().shell.ask({ kind: "destroy" });
+  }
+
+  override async setEnvVars(
+    changes: Record<string, string | null | undefined>,
+    options: { allowRawSecrets?: boolean } = {},
+  ): Promise<void> {
+    await this.#need().shell.ask(setEnvVarsRequest(changes, options));
+  }
+
+  override async setSleepAfter(sleepAfter: string | number): Promise<void> {
+    if (isInside(this)) return super.setSleepAfter(sleepAfter);
+    await this.#need().shell.ask({ kind: "setSleepAfter", sleepAfter });
+  }
+
+  override async setKeepAlive(keepAlive: boolean): Promise<void> {
+    if (isInside(this)) return super.setKeepAlive(keepAlive);
+    await this.#need().shell.ask({ kind: "setKeepAlive", keepAlive });
+  }
+
+  // ---- What callers ask
+
+  async invoke(request: InvokeArguments): Promise<unknown> {
+    const { shell } = this.#need();
+    const { projectId, path, method, args, sessionId } = request;
+    const identity = { projectId, path };
+    if (sessionId !== undefined) {
+      shell.assertCreated(identity);
+      return this.#invokeInSession(sessionId, method, args);
+    }
+    if (!isCallable(method)) throw invalidArgument("method", method, "a public method of a sandbox");
+    if (method === "destroy") return shell.ask({ kind: "destroy" }, identity);
+    shell.assertCreated(identity);
+    return callMethod(this, method, args);
+  }
+
+  async #invokeInSession(sessionId: string, method: string, args: unknown[]): Promise<unknown> {
+    if (!isSessionCallable(method)) throw invalidArgument("method", method, "a method of a session");
+    const session: object = await this.getSession(sessionId);
+    return callMethod(session, method, args);
+  }
+
+  async projectionSnapshot(): Promise<ProjectionState> {
+    this[check]("born");
+    return this.#need().projection.state;
+  }
+
+  async projectionWaitUntil(wait: ProjectionWait): Promise<ProjectionState> {
+    this[check]("born");
+    return this.#need().projection.waitUntil(wait);
+  }
+
+  /** Whose traffic a container's is. The outbound handler knows no more than the container's object. */
+  async egressIdentity(): Promise<SandboxIdentity> {
+    this[check]("born");
+    return this.#identity();
+  }
+
+  async __describe(): Promise<SandboxDescription> {
+    this[check]("born");
+    const { core, shell } = this.#need();
+    const { life, incarnation } = shell.state;
+    return {
+      ...this.#identity(),
+      className: this.constructor.name,
+      instanceType: this.#instanceType(),
+      life: life.kind,
+      container: life.kind === "live" ? life.container.kind : "down",
+      incarnation,
+      methods: [...sdkMethods],
+      fenced: core.fencedMethods(),
+    };
+  }
+
+  // ---- Backups that a caller takes on purpose; they move no handle
+
+  override async createBackup(
+    options: Parameters<Sandbox["createBackup"]>[0],
+  ): ReturnType<Sandbox["createBackup"]> {
+    if (isInside(this)) return super.createBackup(options);
+    return this[enter]("createBackup", () => {
+      const mode = backupModeOf(this.#need().core, this.#identity(), this.env);
+      return super.createBackup({ ...options, ...mode });
+    });
+  }
+
+  override async restoreBackup(
+    backup: Parameters<Sandbox["restoreBackup"]>[0],
+  ): ReturnType<Sandbox["restoreBackup"]> {
+    if (isInside(this)) return super.restoreBackup(backup);
+    return this[enter]("restoreBackup", async () => {
+      await assertOwnBackup(this.#need().core, this.#identity(), this.env.BACKUP_BUCKET, backup.id);
+      const { localBucket } = backupModeOf(this.#need().core, this.#identity(), this.env);
+      return super.restoreBackup({ ...backup, ...(localBucket === true && { localBucket }) });
+    });
+  }
+
+  // ---- The platform's word
+
+  override async fetch(request: Request): Promise<Response> {
+    if (isInside(this)) return super.fetch(request);
+    return this[enter]("fetch", () => super.fetch(request));
+  }
+
+  override async onStart(): Promise<void> {
+    this[check]("born");
+    await inside(this, () => super.onStart());
+    this.#loaded?.shell.report({ kind: "containerStarted" });
+  }
+
+  override async onStop(params: Parameters<Sandbox["onStop"]>[0]): Promise<void> {
+    this[check]("born");
+    await inside(this, () => super.onStop(params));
+    this.#loaded?.shell.report({ kind: "containerStopped" });
+  }
+
+  override onError(error: unknown): void {
+    this[check]("born");
+    super.onError(error);
+    this.#loaded?.shell.report({ kind: "containerStopped" });
+  }
+
+  override async onActivityExpired(): Promise<void> {
+    this[check]("born");
+    const { shell } = this.#need();
+    shell.report({ kind: "idleExpired" });
+    while (isLeaving(shell.state)) await shell.changed();
+  }
+
+  // ---- The guard's entrance
+
+  async [enter]<T>(method: string, call: () => Promise<T>): Promise<T> {
+    const { shell } = this.#need();
+    await shell.ask({ kind: "admit", method });
+    const finish = () => shell.report({ kind: "workFinished" });
+    let result: T;
+    try {
+      result = await inside(this, call);
+    } catch (error) {
+      finish();
+      throw error;
+    }
+    return whenUsed(result, finish, (work) => this.ctx.waitUntil(work));
+  }
+
+  [check](level: "born" | "live"): void {
+    // The SDK's constructor calls its own methods before there is anything of ours.
+    if (!(#loaded in this) || this.#loaded === null) return;
+    const { shell } = this.#loaded;
+    if (level === "live" || shell.state.life.kind === "unborn") shell.assertCreated();
+  }
+
+  // ---- Loading
+
+  async #load(): Promise<void> {
+    const core = await loadCore();
+    const { storage } = this.ctx;
+    const stored = storage.kv.get<LifecycleState>(STATE_KEY);
+    if (stored === undefined) {
+      // The SDK's constructor has made a table and an alarm; a sandbox that does not exist keeps nothing.
+      this.#schema = schemaOf(storage.sql);
+      await storage.deleteAlarm();
+      await storage.deleteAll();
+    }
+    const projection = new OwnProjection(storage, core, (options) => this.#stream(core).read(options));
+    const checkpoint = (point: string) => this.#checkpoints.at(point);
+    const publisher = new Publisher(
+      {
+        append: (events) => this.#stream(core).append(events),
+        fold: (events) => projection.add(events),
+        complete: ({ type, offset }) => {
+          const { projectId, path } = this.#identity();
+          return catalogueStub(this.env, core, projectId).completion({ path, type, offset });
+        },
+        checkpoint,
+      },
+      (signal) => this.#need().shell.report(signal),
+    );
+    const effects = new Effects({
+      core,
+      sdk: this.#sdk(),
+      variables: this.env,
+      identity: () => this.#identity(),
+      connections: () => projectStub(this.env, core, this.#identity().projectId).listConnections(),
+    });
+    const shell = new LifecycleShell(
+      {
+        core,
+        checkpoint,
+        context: () => ({
+          now: Date.now(),
+          instanceType: this.#instanceType(),
+          containerRunning: this.ctx.container?.running === true,
+        }),
+        store: (state) => this.#store(state),
+        publish: (events, state) => this.ctx.waitUntil(publisher.publish(events, state)),
+        perform: (effect) => inside(this, () => effects.perform(effect)),
+        keep: (work) =>
+          this.ctx.waitUntil(work.catch((error) => log("error", "lifecycle step failed", { error }))),
+      },
+      stored,
+    );
+    this.#loaded = { core, shell, projection, publisher, effects };
+    if (stored !== undefined) shell.report({ kind: "objectLoaded" });
+  }
+
+  #store(state: LifecycleState): void {
+    for (const statement of this.#schema.splice(0)) this.ctx.storage.sql.exec(statement);
+    this.ctx.storage.kv.put(STATE_KEY, state);
+  }
+
+  #need(): Loaded {
+    if (this.#loaded === null) throw new Error("the sandbox's state is not loaded");
+    return this.#loaded;
+  }
+
+  #identity(): SandboxIdentity {
+    const { life } = this.#need().shell.state;
+    if (life.kind === "unborn") throw new Error("a sandbox that was never created has no identity");
+    const { projectId, path } = life.record;
+    return { projectId, path };
+  }
+
+  #instanceType(): string {
+    const { constructor } = this;
+    return "instanceType" in constructor ? String(constructor.instanceType) : "";
+  }
+
+  #stream(core: Core) {
+    const { projectId, path } = this.#identity();
+    return streamStub(this.env, core, projectId, path);
+  }
+
+  // ---- The SDK without the guard
+
+  #sdk(): SdkCalls {
+    return {
+      boot: () => this.startAndWaitForPorts({ ports: 3000, cancellationOptions: this.#startTimeouts() }),
+      createBackup: (options) => super.createBackup(options),
+      restoreBackup: async (backup: BackupHandle) => {
+        await super.restoreBackup(backup);
+      },
+      setEnvVars: (changes) => super.setEnvVars(changes),
+      openSession: async () => {
+        await this["ensureDefaultSession"]();
+      },
+      run: (line) => this["execInternal"](line),
+      destroyContainer: () => this.#destroyContainer(),
+      setSleepAfter: (sleepAfter) => super.setSleepAfter(sleepAfter),
+      setKeepAlive: (keepAlive) => super.setKeepAlive(keepAlive),
+      abort: () => {
+        setTimeout(() => this.ctx.abort("killed by its owner"), ABORT_DELAY_MS);
+      },
+    };
+  }
+
+  #startTimeouts() {
+    const { instanceGetTimeoutMS, portReadyTimeoutMS, waitIntervalMS } = this["containerTimeouts"];
+    return { instanceGetTimeoutMS, portReadyTimeoutMS, waitInterval: waitIntervalMS };
+  }
+
+  /** Gone, and heard of: a stop that the SDK learns of later would cut off the next container's connection. */
+  async #destroyContainer(): Promise<void> {
+    await super.destroy();
+    for (let tries = 0; this["monitoredPromise"] !== undefined && tries < EXIT_NOTICE_TRIES; tries += 1) {
+      await new Promise((resolve) => setTimeout(resolve, EXIT_NOTICE_MS));
+    }
+    await this["syncPendingStoppedEvents"]();
+  }
+}
+
+function setEnvVarsRequest(
+  changes: Record<string, string | null | undefined>,
+  options: { allowRawSecrets?: boolean },
+): LifecycleRequest & LifecycleCommand {
+  if (typeof changes !== "object" || changes === null) {
+    throw invalidArgument("envVars", changes, "an object of names and values");
+  }
+  const given = Object.entries(changes).map(([key, value]) => [key, value ?? null] as const);
+  return {
+    kind: "setEnvVars",
+    changes: Object.fromEntries(given),
+    ...(options.allowRawSecrets === true && { allowRawSecrets: true }),
+  };
+}
+
+function isLeaving({ life }: LifecycleState): boolean {
+  return life.kind === "live" && ["snapshotting", "tearingDown"].includes(life.container.kind);
+}
+
+function callMethod(target: object, method: string, args: unknown[]): unknown {
+  const found: unknown = Reflect.get(target, method, target);
+  if (typeof found !== "function") throw invalidArgument("method", method, "one that this SDK has");
+  return Reflect.apply(found, target, args);
+}
+
+installDeadlines(SandboxDurableObject.prototype, Sandbox.prototype);
+installGuard(SandboxDurableObject.prototype, [Sandbox.prototype, Object.getPrototypeOf(Sandbox.prototype)]);

@@ -1,0 +1,85 @@
+/** Commands with a timeout: the deadline is kept by the command's own shell, and the SDK waits for as long as that takes. */
+import { loadCore } from "#core";
+import { withDeadline } from "./deadline.ts";
+import { enter, type Guarded, isInside } from "./guard.ts";
+
+/** What the SDK's exec methods share. */
+interface ExecSettings {
+  timeout?: number;
+  origin?: string;
+  onComplete?: (result: object) => void;
+}
+
+type ExecMethod = (this: Guarded, command: string, ...rest: unknown[]) => Promise<unknown>;
+
+/** Each method of the SDK that runs a command, and where its options stand behind the command. */
+const methods = {
+  exec: { options: 0, timed: false },
+  execStream: { options: 0, timed: true },
+  execWithSession: { options: 1, timed: true },
+  execStreamWithSession: { options: 1, timed: true },
+} as const;
+
+/**
+ * Puts the SDK's exec methods on `target`, with their arguments checked before anything boots. Those that hand the command to the
+ * container wrap it; `exec` gets there through `execWithSession`.
+ */
+export function installDeadlines(target: object, base: object): void {
+  for (const [name, { options, timed }] of Object.entries(methods)) {
+    const method: unknown = Reflect.get(base, name);
+    if (!isExecMethod(method)) throw new TypeError(`the SDK has no method ${name}`);
+    const run: ExecMethod = timed
+      ? function (command, ...rest) {
+          return runTimed(this, method, command, rest, options);
+        }
+      : method;
+    Object.defineProperty(target, name, {
+      value: guarded(name, run, options),
+      writable: true,
+      configurable: true,
+    });
+  }
+}
+
+function guarded(name: string, run: ExecMethod, position: number): ExecMethod {
+  return async function (command, ...rest) {
+    if (isInside(this)) return Reflect.apply(run, this, [command, ...rest]);
+    const { timeout } = settingsOf(rest[position]);
+    (await loadCore()).validateExec({ command, ...(timeout !== undefined && { timeout }) });
+    return this[enter](name, () => Reflect.apply(run, this, [command, ...rest]));
+  };
+}
+
+async function runTimed(
+  target: Guarded,
+  method: ExecMethod,
+  command: string,
+  rest: unknown[],
+  position: number,
+): Promise<unknown> {
+  const { timeout, ...settings } = settingsOf(rest[position]);
+  if (timeout === undefined || settings.origin === "internal") {
+    return Reflect.apply(method, target, [command, ...rest]);
+  }
+  const { onComplete } = settings;
+  const passed = [...rest];
+  passed[position] = {
+    ...settings,
+    ...(onComplete !== undefined && { onComplete: (result: object) => onComplete({ ...result, command }) }),
+  };
+  const text = withDeadline(command, timeout, crypto.randomUUID());
+  const result: unknown = await Reflect.apply(method, target, [text, ...passed]);
+  return isResult(result) ? { ...result, command } : result;
+}
+
+function settingsOf(value: unknown): ExecSettings {
+  return typeof value === "object" && value !== null ? value : {};
+}
+
+function isResult(value: unknown): value is { command: string } {
+  return typeof value === "object" && value !== null && "command" in value && "exitCode" in value;
+}
+
+function isExecMethod(value: unknown): value is ExecMethod {
+  return typeof value === "function";
+}
