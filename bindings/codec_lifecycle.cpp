@@ -87,7 +87,8 @@ Result<Signal> read_answer(Fields& f, std::string_view kind) {
   }
   if (kind == "restoreDone") return f.done(Signal{RestoreDone{incarnation}});
   if (kind == "restoreFailed") {
-    return f.done(Signal{RestoreFailed{incarnation, f.string("error"), f.flag("expired")}});
+    return f.done(
+        Signal{RestoreFailed{incarnation, f.string("error"), f.flag("expired"), f.flag("presigned")}});
   }
   if (kind == "envApplied") return f.done(Signal{EnvApplied{incarnation}});
   if (kind == "sessionOpened") return f.done(Signal{SessionOpened{incarnation}});
@@ -133,8 +134,10 @@ Json effect_json(const Effect& effect) {
             return Json{{"kind", "boot"}, {"incarnation", e.incarnation}};
           },
           [](const Restore& e) {
-            return Json{
-                {"kind", "restore"}, {"incarnation", e.incarnation}, {"handle", handle_json(e.handle)}};
+            return Json{{"kind", "restore"},
+                        {"incarnation", e.incarnation},
+                        {"handle", handle_json(e.handle)},
+                        {"bindingOnly", e.binding_only}};
           },
           [](const ApplyEnv& e) {
             return Json{{"kind", "applyEnv"}, {"incarnation", e.incarnation}, {"env", env_json(e.env)}};

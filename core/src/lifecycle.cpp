@@ -132,7 +132,7 @@ void begin_set_up(Turn& turn, Live& live, std::int64_t incarnation) {
   }
   if (!live.snapshot) return begin_env(turn, live, incarnation);
   live.container = SettingUp{incarnation, SetUpStep::restore, 1, live.config.version};
-  turn.effect(Restore{incarnation, *live.snapshot});
+  turn.effect(Restore{incarnation, *live.snapshot, false});
 }
 
 void begin_tear_down(Turn& turn, Live& live, std::int64_t incarnation, bool announced, bool was_ready,

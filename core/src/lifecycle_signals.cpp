@@ -174,6 +174,13 @@ void on_restore_failed(Turn& turn, const RestoreFailed& signal) {
     live->snapshot.reset();
     return begin_env(turn, *live, signal.incarnation);
   }
+  if (signal.presigned) {
+    turn.note("restore-failed",
+              FailurePayload{"presigned transfer: " + signal.error + "; trying the bucket binding",
+                             live->snapshot->id});
+    turn.effect(Restore{signal.incarnation, *live->snapshot, true});
+    return;
+  }
   turn.note("restore-failed", FailurePayload{signal.error, live->snapshot->id});
   give_up_set_up(turn, *live, signal.incarnation,
                  {signal.incarnation, FailureKind::restore, "restore", signal.error});

@@ -268,6 +268,7 @@ struct RestoreFailed {
   std::int64_t incarnation = 0;
   std::string error;
   bool expired = false;
+  bool presigned = false;  ///< by the presigned transfer: the binding is tried before giving up
 };
 struct EnvApplied {
   std::int64_t incarnation = 0;
@@ -317,6 +318,7 @@ struct Boot {
 struct Restore {
   std::int64_t incarnation = 0;
   SnapshotHandle handle;
+  bool binding_only = false;
   bool operator==(const Restore&) const = default;
 };
 /// Give the container this env, with what is discovered below it.
