@@ -2,6 +2,7 @@
 import type { Core, ProjectionState } from "../core/types.ts";
 import { type Followable, followStream } from "../worker/stream/follow.ts";
 import { encodeLines, HEARTBEAT } from "../worker/stream/ndjson.ts";
+import type { StoredEvent } from "../worker/stream/types.ts";
 
 const HEARTBEAT_MS = 15_000;
 
@@ -14,10 +15,10 @@ export function liveState(
   const projection = core.createProjection(start);
   const abort = new AbortController();
   const events = followStream(stream(), { after: start.offset, signal: abort.signal, reconnect: stream });
-  let next: Promise<IteratorResult<{ offset: number }, void>> | null = null;
+  let next: Promise<IteratorResult<StoredEvent, void>> | null = null;
   let last = JSON.stringify(start);
   let first = true;
-  return new ReadableStream<Uint8Array>({
+  return new ReadableStream({
     type: "bytes",
     async pull(controller) {
       if (first) {

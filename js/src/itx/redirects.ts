@@ -47,7 +47,7 @@ function nextHop(
     response: { status: response.status, headers: [...response.headers] },
     origins,
   });
-  const needsBody = next.body === "same" && request.body !== null;
+  const needsBody = next.keepsBody && request.body !== null;
   if (needsBody && kept === null) {
     throw shellError(
       "redirect_body",

@@ -1,5 +1,6 @@
 import { RpcTarget } from "cloudflare:workers";
 import type { ProjectionState } from "../core/types.ts";
+import type { SandboxDescription } from "../worker/sandbox/object.ts";
 import { lifecycleMethods, sdkMethods } from "../worker/sandbox/surface.ts";
 import { objectStream } from "../worker/stream/ndjson.ts";
 import type { EventPage } from "../worker/stream/types.ts";
@@ -78,6 +79,11 @@ export class SandboxHandle extends RpcTarget {
       const after = optionalNumber("after", given.after);
       return this.#target.stream().read(defined({ after, limit: optionalNumber("limit", given.limit) }));
     });
+  }
+
+  /** What the object knows of itself and may be told. */
+  __describe(): Promise<SandboxDescription> {
+    return onWire(async () => (await this.#target.object()).__describe());
   }
 
   #invoke(method: string, values: readonly unknown[]): Promise<unknown> {

@@ -1,5 +1,4 @@
 /** The way from a path to the object that is the sandbox: claim first, then the class of its instance type. */
-import type { Core } from "../core/types.ts";
 import { sandboxNamespace } from "../worker/sandbox/namespaces.ts";
 import type { CreateArguments, SandboxObject } from "../worker/sandbox/object.ts";
 import type { ClaimInput } from "../worker/stream/catalogue-durable-object.ts";
@@ -43,28 +42,18 @@ export class SandboxTarget {
     return streamStub(env, core, projectId, this.path);
   }
 
-  async #found(): Promise<StoredEvent> {
+  async #found(): Promise<StoredEvent | null> {
     if (this.#claim !== null) return this.#claim;
     const { env, core, projectId } = this.context;
     const known = await catalogueStub(env, core, projectId).lookup(this.path);
-    if (known === null) throw neverCreated(core, this.path);
+    if (known === null) return null;
     this.#claim = known.claim;
-    return known.claim;
+    return this.#claim;
   }
 
-  #stub(claim: StoredEvent): SandboxObject {
+  #stub(claim: StoredEvent | null): SandboxObject {
     const { env, core, projectId } = this.context;
-    const { binding } = core.routeClaim(claim);
+    const { binding } = core.routeClaim(claim, this.path);
     return sandboxNamespace(env, binding).getByName(core.durableObjectName({ projectId, path: this.path }));
   }
-}
-
-/** The core's own refusal of a path without a claim. */
-function neverCreated(core: Core, path: string): unknown {
-  try {
-    core.resolveClaim({ path, claim: null, record: null, inFlight: false, input: null });
-  } catch (error) {
-    return error;
-  }
-  return new Error(`${path} was never claimed`);
 }

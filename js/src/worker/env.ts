@@ -21,11 +21,24 @@ export interface AiBinding {
   gateway(id: string): AiGateway;
 }
 
+/** What callers see of an object: its methods as they are, which the types of RPC stubs lose for values of unknown shape. */
+export interface ObjectNamespace<T> {
+  getByName(name: string): T;
+}
+
+export type StreamObject = Pick<StreamDurableObject, "append" | "read" | "tail" | "waitFor">;
+export type CatalogueObject = StreamObject &
+  Pick<CatalogueDurableObject, "claim" | "lookup" | "list" | "completion">;
+export type ProjectObject = Omit<ProjectDurableObject, keyof DurableObject | "ctx" | "env"> &
+  Pick<Fetcher, "fetch">;
+export type SecretObject = Omit<SecretDurableObject, keyof DurableObject | "ctx" | "env"> &
+  Pick<Fetcher, "fetch">;
+
 export interface WorkerEnv {
-  STREAM: DurableObjectNamespace<StreamDurableObject>;
-  CATALOGUE: DurableObjectNamespace<CatalogueDurableObject>;
-  PROJECT: DurableObjectNamespace<ProjectDurableObject>;
-  SECRET: DurableObjectNamespace<SecretDurableObject>;
+  STREAM: ObjectNamespace<StreamObject>;
+  CATALOGUE: ObjectNamespace<CatalogueObject>;
+  PROJECT: ObjectNamespace<ProjectObject>;
+  SECRET: ObjectNamespace<SecretObject>;
   BACKUP_BUCKET?: R2Bucket;
   /** Workers AI, whose gateway carries OpenAI requests. */
   AI?: AiBinding;

@@ -105,7 +105,7 @@ async function digest(text: string): Promise<Uint8Array> {
   return new Uint8Array(await crypto.subtle.digest("SHA-256", encoder.encode(text)));
 }
 
-function principalOf(payload: { role?: unknown; project?: unknown }): Principal {
+function principalOf(payload: Record<string, unknown>): Principal {
   if (payload.role === "operator") return { kind: "operator" };
   if (payload.role === "project" && typeof payload.project === "string") {
     return { kind: "project", projectId: payload.project };

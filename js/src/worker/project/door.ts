@@ -4,10 +4,16 @@ import type { Core, EgressDecision, EgressRequest, GatewayOptions } from "../../
 import { connectionHeader } from "../../engine/protocol.ts";
 import type { WorkerEnv } from "../env.ts";
 import { count } from "../metrics.ts";
-import { wireError } from "../wire.ts";
 import type { Audit, AuditEntry } from "./audit.ts";
 import { bodyLimit, readBody, templateHeader } from "./body.ts";
-import { callerHeader, errorResponse, isUpgrade, send, webSocketResponse } from "./forward.ts";
+import {
+  callerHeader,
+  errorResponse,
+  isUpgrade,
+  refusalResponse,
+  send,
+  webSocketResponse,
+} from "./forward.ts";
 import { cacheKey, gatewayRequest, requireGateway } from "./gateway.ts";
 import type { ProjectSettings } from "./settings.ts";
 import { secretStub } from "./stubs.ts";
@@ -45,7 +51,7 @@ export async function passDoor(door: DoorContext, request: Request): Promise<Res
         return await forward(door, decided);
     }
   } catch (error) {
-    return errorResponse(wireError(error));
+    return errorResponse(door.core, error);
   }
 }
 
@@ -77,7 +83,8 @@ async function gatewayOptions(door: DoorContext, caller: string | null): Promise
   const { enabled, cacheTtlSeconds } = await door.settings.gateway();
   if (!enabled) return null;
   return {
-    apiKey: door.env.OPENAI_API_KEY ?? "",
+    // Without a key the request is refused at the call, and not sent past the gateway.
+    apiKey: door.env.OPENAI_API_KEY || "unset",
     cacheTtlSeconds,
     metadata: {
       projectId: door.projectId,
@@ -90,11 +97,8 @@ async function gatewayOptions(door: DoorContext, caller: string | null): Promise
 function deny(door: DoorContext, { request, decision }: Decided): Response {
   count("egress_denied");
   door.defer(door.audit.record(auditEntry(request, decision)));
-  const { status, headers, body } = door.core.denyResponse(decision);
-  return new Response(body, {
-    status,
-    headers: [...headers].map(([name, value]): [string, string] => [name, value]),
-  });
+  const { code = "egress_denied", status, rule, detail = "" } = decision;
+  return refusalResponse(door.core, { code, rule, detail, ...(status === undefined ? {} : { status }) });
 }
 
 async function forward(door: DoorContext, { request, body, decision }: Decided): Promise<Response> {
@@ -111,7 +115,10 @@ async function sendWithSecret(door: DoorContext, { request, body, decision }: De
   if (reference === undefined) throw new TypeError("a decision for a secret names none");
   const path = reference.kind === "platform" ? `/platform/${reference.path}` : reference.path;
   const stub = secretStub(env, core, projectId, path);
-  const entry = { ...auditEntry(request, decision), secretPath: path };
+  const entry = {
+    ...auditEntry(request, decision),
+    ...(reference.kind === "secret" ? { secretPath: reference.path } : {}),
+  };
   try {
     await stub.authorize({ url: request.url, references: decision.references });
   } catch (error) {

@@ -3,6 +3,7 @@ import type { Core } from "../../core/types.ts";
 import { engineHeader } from "../../engine/protocol.ts";
 import type { WorkerEnv } from "../env.ts";
 import { shellError } from "../errors.ts";
+import { wireError } from "../wire.ts";
 
 /** How the outbound handlers of the sandboxes tell the door who is asking. Every other sender's is removed. */
 export const callerHeader = "x-iterate-caller";
@@ -68,12 +69,17 @@ export function isUpgrade(request: Request): boolean {
   return request.headers.get("upgrade")?.trim().toLowerCase() === "websocket";
 }
 
-export function errorResponse(fields: {
-  code: string;
-  message: string;
-  details: Record<string, unknown>;
-  status: number;
-}): Response {
-  const { code, message, details, status } = fields;
-  return Response.json({ error: { code, message, details } }, { status });
+/** A refusal in the one shape that a person running curl reads, whoever refused. */
+export function refusalResponse(
+  core: Core,
+  refusal: { code: string; status?: number; rule?: string | null; detail: string },
+): Response {
+  const { code, status = 403, rule = null, detail } = refusal;
+  const { headers, body } = core.denyResponse({ kind: "deny", status, code, rule, detail });
+  return new Response(body, { status, headers });
+}
+
+export function errorResponse(core: Core, error: unknown): Response {
+  const { code, message, status } = wireError(error);
+  return refusalResponse(core, { code, status, detail: message });
 }

@@ -1,14 +1,8 @@
 import type { Core } from "../../core/types.ts";
-import type { WorkerEnv } from "../env.ts";
-import type { SecretDurableObject } from "../secret/secret-durable-object.ts";
-import type { ProjectDurableObject } from "./project-durable-object.ts";
+import type { ProjectObject, SecretObject, WorkerEnv } from "../env.ts";
 
 /** The object that is a project's door. */
-export function projectStub(
-  env: Pick<WorkerEnv, "PROJECT">,
-  core: Core,
-  projectId: string,
-): DurableObjectStub<ProjectDurableObject> {
+export function projectStub(env: Pick<WorkerEnv, "PROJECT">, core: Core, projectId: string): ProjectObject {
   return env.PROJECT.getByName(core.durableObjectName({ projectId, path: "/" }));
 }
 
@@ -18,6 +12,6 @@ export function secretStub(
   core: Core,
   projectId: string,
   path: string,
-): DurableObjectStub<SecretDurableObject> {
+): SecretObject {
   return env.SECRET.getByName(core.durableObjectName({ projectId, path }));
 }

@@ -7,7 +7,6 @@ import { errorResponse } from "../project/forward.ts";
 import { projectStub } from "../project/stubs.ts";
 import { streamStub } from "../stream/stub.ts";
 import type { EventInput } from "../stream/types.ts";
-import { wireError } from "../wire.ts";
 import { PLATFORM_PREFIX, platformSecret } from "./platform.ts";
 import type { SecretDescription, SecretMaterial, SecretReference } from "./types.ts";
 import { checkUse, sendSubstituted, templateBody, type UsableSecret } from "./use.ts";
@@ -82,7 +81,7 @@ export class SecretDurableObject extends DurableObject<WorkerEnv> {
       await this.#record("used", { host: new URL(request.url).host });
       return await sendSubstituted({ env: this.env, core, secret, request, references: own, body });
     } catch (error) {
-      return errorResponse(wireError(error));
+      return errorResponse(await loadCore(), error);
     }
   }
 

@@ -89,7 +89,7 @@ export class CatalogueDurableObject extends StreamDurableObject {
     if (status !== undefined && !isStatus(status)) {
       throw invalidArgument("status", status, `one of ${STATUSES.join(", ")}`);
     }
-    const types = (await loadCore()).instanceTypes().map((type) => type.name);
+    const types = (await loadCore()).instanceTypes().map((type): string => type.name);
     if (instanceType !== undefined && !types.includes(instanceType)) {
       throw invalidArgument("instanceType", instanceType, `one of ${types.join(", ")}`);
     }

@@ -26,10 +26,11 @@ export async function* followStream(
   options: FollowOptions = {},
 ): AsyncGenerator<StoredEvent, void, void> {
   const { signal, reconnect = () => stub } = options;
+  const aborted = () => signal?.aborted === true;
   let after = options.after ?? 0;
   let current = stub;
   let delay = FIRST_RETRY_MS;
-  while (signal?.aborted !== true) {
+  while (!aborted()) {
     try {
       const body = await current.tail({ after });
       for await (const event of decodeLines<StoredEvent>(body, signal)) {
@@ -39,7 +40,7 @@ export async function* followStream(
         yield event;
       }
     } catch (error) {
-      if (signal?.aborted === true) return;
+      if (aborted()) return;
       if (isRefusal(error)) throw error;
     }
     await pause(delay, signal);

@@ -71,7 +71,7 @@ export class StreamDurableObject extends DurableObject<WorkerEnv> {
   async tail(options: { after?: number } = {}): Promise<ReadableStream<Uint8Array>> {
     let cursor = offsetOf("after", options.after ?? 0);
     let cancelled = false;
-    return new ReadableStream<Uint8Array>({
+    return new ReadableStream({
       type: "bytes",
       pull: async (controller) => {
         while (!cancelled) {

@@ -1,7 +1,5 @@
 import type { Core } from "../../core/types.ts";
-import type { WorkerEnv } from "../env.ts";
-import type { CatalogueDurableObject } from "./catalogue-durable-object.ts";
-import type { StreamDurableObject } from "./stream-durable-object.ts";
+import type { CatalogueObject, StreamObject, WorkerEnv } from "../env.ts";
 
 /** The stream of all claims; it has a class of its own, since it keeps an index beside the events. */
 export const CATALOGUE_PATH = "/sandboxes";
@@ -12,7 +10,7 @@ export function streamStub(
   core: Core,
   projectId: string,
   path: string,
-): DurableObjectStub<StreamDurableObject> | DurableObjectStub<CatalogueDurableObject> {
+): StreamObject {
   if (path === CATALOGUE_PATH) return catalogueStub(env, core, projectId);
   return env.STREAM.getByName(core.durableObjectName({ projectId, path }));
 }
@@ -21,6 +19,6 @@ export function catalogueStub(
   env: Pick<WorkerEnv, "CATALOGUE">,
   core: Core,
   projectId: string,
-): DurableObjectStub<CatalogueDurableObject> {
+): CatalogueObject {
   return env.CATALOGUE.getByName(core.durableObjectName({ projectId, path: CATALOGUE_PATH }));
 }

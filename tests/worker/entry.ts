@@ -1,0 +1,66 @@
+/** The Worker under test, with a door for tests: any method of any object, its tables, and an end without warning. */
+import { newWorkersWebSocketRpcResponse, RpcTarget } from "capnweb";
+import type { WorkerEnv } from "../../js/src/worker/env.ts";
+import worker from "../../js/src/worker/index.ts";
+import { CatalogueDurableObject as Catalogue } from "../../js/src/worker/stream/catalogue-durable-object.ts";
+import { StreamDurableObject as Stream } from "../../js/src/worker/stream/stream-durable-object.ts";
+import { wireError } from "../../js/src/worker/wire.ts";
+
+export * from "../../js/src/worker/index.ts";
+
+export class StreamDurableObject extends Stream {
+  testTables(): string[] {
+    return tables(this.ctx);
+  }
+
+  testAbort(): void {
+    this.ctx.abort("ended by a test");
+  }
+}
+
+export class CatalogueDurableObject extends Catalogue {
+  testTables(): string[] {
+    return tables(this.ctx);
+  }
+}
+
+function tables(ctx: DurableObjectState): string[] {
+  return [...ctx.storage.sql.exec<{ name: string }>("SELECT name FROM sqlite_master")].map(
+    ({ name }) => name,
+  );
+}
+
+class TestDoor extends RpcTarget {
+  readonly #env: Record<string, unknown>;
+
+  constructor(env: Record<string, unknown>) {
+    super();
+    this.#env = env;
+  }
+
+  async call(binding: string, name: string, method: string, values: unknown[]): Promise<unknown> {
+    const namespace = this.#env[binding];
+    if (!isNamespace(namespace)) throw new TypeError(`there is no binding ${binding}`);
+    const call: unknown = Reflect.get(namespace.getByName(name), method);
+    if (typeof call !== "function") throw new TypeError(`a stub has no ${method}`);
+    return Reflect.apply(call, undefined, values);
+  }
+}
+
+function isNamespace(value: unknown): value is { getByName(name: string): object } {
+  return typeof value === "object" && value !== null && "getByName" in value;
+}
+
+const tested: ExportedHandler<WorkerEnv> = {
+  async fetch(request, env, ctx) {
+    if (new URL(request.url).pathname === "/test-door") {
+      return newWorkersWebSocketRpcResponse(request, new TestDoor({ ...env }), {
+        onSendError: (error) => wireError(error),
+      });
+    }
+    if (worker.fetch === undefined) throw new TypeError("the Worker has no fetch");
+    return worker.fetch(request, env, ctx);
+  },
+};
+
+export default tested;
