@@ -95,6 +95,9 @@ SysStatus prepare(const ContainerPlan& plan, const Fd& launcher) {
   if (!answer) return tl::make_unexpected(answer.error());
   // The launcher is gone or has given up, and has said why itself.
   if (answer->text != message_go) ::_exit(1);
+  // The folders above the scratch may be closed to the ids inside, so it is entered before they are taken.
+  if (::chdir(plan.root.scratch.path.c_str()) != 0)
+    return failed("chdir_failed", "enter " + plan.root.scratch.path);
   if (auto done = become_root_inside(); !done) return done;
   if (auto done = enter_namespaces(plan); !done) return done;
   ::umask(022);

@@ -189,11 +189,9 @@ SysStatus mount_layers(const RootPlan& plan) {
 }
 
 SysStatus enter_root(const RootPlan& plan) {
-  const std::string root = plan.scratch.path + "/root";
   // A mount of its own at this place is what pivot_root wants; the layers below come along.
-  if (auto done = mount_at(root.c_str(), root.c_str(), nullptr, MS_BIND | MS_REC, nullptr); !done)
-    return done;
-  if (::chdir(root.c_str()) != 0) return failed("chdir_failed", "enter " + root);
+  if (auto done = mount_at("root", "root", nullptr, MS_BIND | MS_REC, nullptr); !done) return done;
+  if (::chdir("root") != 0) return failed("chdir_failed", "enter " + plan.scratch.path + "/root");
   if (auto done = mount_proc(); !done) return done;
   if (auto done = mount_dev(plan); !done) return done;
   if (::syscall(SYS_pivot_root, ".", ".") != 0) return failed("pivot_failed", "pivot_root");
