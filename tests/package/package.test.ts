@@ -1,0 +1,152 @@
+import { execFileSync } from "node:child_process";
+import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { build } from "esbuild";
+import { publint } from "publint";
+import { formatMessage } from "publint/utils";
+import { afterAll, describe, expect, it } from "vitest";
+import { startDev } from "./dev.ts";
+import { compile, emptyProject, install, node, packed, root } from "./projects.ts";
+
+const folders: string[] = [];
+const project = (name: string, example?: string) => {
+  const folder = emptyProject(name, example);
+  folders.push(folder);
+  return folder;
+};
+afterAll(() => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
+const listed = (tarball: string) =>
+  execFileSync("tar", ["-tzf", tarball], { encoding: "utf8" }).trim().split("\n");
+
+describe("the tarballs", () => {
+  it("hold what is built and what builds sandboxd elsewhere, and no tests", () => {
+    const files = listed(packed().main);
+    for (const file of [
+      "dist/wasm/core.wasm",
+      "dist/worker/index.js",
+      "dist/js/cli/main.js",
+      "engine/CMakeLists.txt",
+      "LICENSE",
+    ])
+      expect(files).toContain(`package/${file}`);
+    expect(
+      files.filter((file) => /^package\/(tests|node_modules|build|js|core|scripts)\//.test(file)),
+    ).toEqual([]);
+    expect(listed(packed().engine).sort()).toEqual([
+      "package/LICENSE",
+      "package/bin/sandboxd",
+      "package/package.json",
+    ]);
+  });
+
+  it("satisfy publint and arethetypeswrong", async () => {
+    const { messages, pkg } = await publint({
+      pack: { tarball: toArrayBuffer(readFileSync(packed().main)) },
+      strict: true,
+    });
+    expect(messages.map((message) => formatMessage(message, pkg))).toEqual([]);
+    const attw = [
+      `${root}node_modules/@arethetypeswrong/cli/dist/index.js`,
+      packed().main,
+      "--profile",
+      "esm-only",
+    ];
+    const { code, stdout, stderr } = await node(root, ...attw);
+    expect(code, stdout + stderr).toBe(0);
+  });
+});
+
+describe("a project with nothing but the package", () => {
+  const folder = project("bare");
+
+  it("loads the core in Node, with no runtime installed", async () => {
+    install(folder, false);
+    for (const name of ["miniflare", "workerd", "wrangler"])
+      expect(existsSync(`${folder}/node_modules/${name}`)).toBe(false);
+    writeFileSync(
+      `${folder}/core.mjs`,
+      `import { loadCore } from "iterate-sandboxes/core";
+       const core = await loadCore();
+       console.log(core.durableObjectName({ projectId: "prj_1", path: "/sandboxes/main" }));`,
+    );
+    expect(await node(folder, "core.mjs")).toMatchObject({
+      code: 0,
+      stdout: "prj_1.iterate/sandboxes/main\n",
+    });
+  });
+
+  it("bundles ./core and ./worker for workerd without the packages of Node's side", async () => {
+    const bundle = await build({
+      stdin: {
+        contents: 'export * from "iterate-sandboxes/worker"; export * as core from "iterate-sandboxes/core";',
+        resolveDir: folder,
+      },
+      bundle: true,
+      write: false,
+      metafile: true,
+      format: "esm",
+      conditions: ["workerd", "worker", "browser"],
+      external: ["cloudflare:*", "node:*", "*.wasm"],
+      logLevel: "silent",
+    });
+    const inputs = Object.keys(bundle.metafile.inputs);
+    expect(inputs.some((input) => input.endsWith("iterate-sandboxes/dist/js/core/index.workerd.js"))).toBe(
+      true,
+    );
+    expect(
+      inputs.filter((input) =>
+        /node_modules\/(miniflare|workerd|ws|commander)\/|dist\/js\/(node|cli)\//.test(input),
+      ),
+    ).toEqual([]);
+  });
+
+  it("says what is missing when the engine's runtime is not installed", async () => {
+    const { code, stderr } = await node(
+      folder,
+      "--input-type=module",
+      "-e",
+      'await import("iterate-sandboxes/node")',
+    );
+    expect(code).toBe(1);
+    expect(stderr).toContain("miniflare");
+  });
+});
+
+it("a Node program opens a project in a folder, uses a sandbox and closes", async () => {
+  const folder = project("node", "node");
+  install(folder, true);
+  const types = await compile(folder, "tsconfig.json");
+  expect(types.code, types.stdout).toBe(0);
+  const { code, stdout, stderr } = await node(folder, "main.ts");
+  expect(code, stderr).toBe(0);
+  expect(stdout).toContain('{"stdout":"kept while asleep","exitCode":0}');
+  expect(stdout).toContain("/sandboxes/notes running");
+});
+
+describe("under wrangler dev, on the embedded engine", () => {
+  const folder = project("worker", "worker");
+
+  it("a Worker exports the classes and uses itx through a service binding", async () => {
+    install(folder, true);
+    const types = await compile(folder, "tsconfig.json");
+    expect(types.code, types.stdout).toBe(0);
+    await using dev = await startDev(folder, folder, "example-worker");
+    expect(await dev.get("/run?command=echo%20hi")).toEqual({ stdout: "hi\n", stderr: "", exitCode: 0 });
+  });
+
+  it("the SDK's quick start runs with one changed import", async () => {
+    const quickStart = `${folder}/quick-start`;
+    cpSync(`${root}examples/quick-start`, quickStart, { recursive: true });
+    const types = await compile(folder, "quick-start/tsconfig.json");
+    expect(types.code, types.stdout).toBe(0);
+    await using dev = await startDev(folder, quickStart, "quick-start");
+    expect(await dev.get("/run")).toEqual({ output: "4\n", success: true, exitCode: 0 });
+    expect(await dev.get("/file")).toEqual({ content: "Hello, Sandbox!" });
+  });
+});
+
+function toArrayBuffer(buffer: Buffer): ArrayBuffer {
+  return new Uint8Array(buffer).buffer;
+}
