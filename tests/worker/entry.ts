@@ -47,6 +47,13 @@ class TestDoor extends RpcTarget {
   }
 }
 
+/** What a sandbox's outbound handler does with an upgrade: hands it to the project's door. */
+function socketThroughDoor(request: Request, env: WorkerEnv): Promise<Response> {
+  const { searchParams } = new URL(request.url);
+  const door = env.PROJECT.getByName(`${searchParams.get("project")}.iterate/`);
+  return door.fetch(new Request(searchParams.get("url") ?? "", { headers: request.headers }));
+}
+
 function isNamespace(value: unknown): value is { getByName(name: string): object } {
   return typeof value === "object" && value !== null && "getByName" in value;
 }
@@ -58,6 +65,7 @@ const tested: ExportedHandler<WorkerEnv> = {
         onSendError: (error) => wireError(error),
       });
     }
+    if (new URL(request.url).pathname === "/test-socket") return socketThroughDoor(request, env);
     if (worker.fetch === undefined) throw new TypeError("the Worker has no fetch");
     return worker.fetch(request, env, ctx);
   },

@@ -7,6 +7,7 @@ import { shellError } from "./errors.ts";
 import { log, requestId } from "./log.ts";
 import { count, renderMetrics } from "./metrics.ts";
 import { serveRpc } from "./rpc.ts";
+import { serveTerminal } from "./terminal.ts";
 import { fieldsOf, wireError } from "./wire.ts";
 
 export { ContainerProxy } from "@cloudflare/sandbox";
@@ -22,6 +23,8 @@ async function answer(request: Request, env: WorkerEnv): Promise<Response> {
   switch (new URL(request.url).pathname) {
     case "/rpc":
       return serveRpc(request, env);
+    case "/terminal":
+      return serveTerminal(request, env);
     case "/health":
       await anyAccess(request, env);
       return Response.json({ status: "ok" });
@@ -31,7 +34,7 @@ async function answer(request: Request, env: WorkerEnv): Promise<Response> {
     default:
       // Without a token even "there is nothing here" is not said.
       await anyAccess(request, env);
-      throw shellError("not_found", "there are /rpc, /health and /metrics here");
+      throw shellError("not_found", "there are /rpc, /terminal, /health and /metrics here");
   }
 }
 

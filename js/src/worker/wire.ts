@@ -3,7 +3,7 @@
  * the four fields that clients read are made own properties of a plain error; a stack never leaves.
  */
 import { SandboxError } from "../core/error.ts";
-import { shellError, shellErrors } from "./errors.ts";
+import { shellErrors } from "./errors.ts";
 import { log } from "./log.ts";
 import { count } from "./metrics.ts";
 
@@ -22,7 +22,14 @@ export function wireError(error: unknown): SandboxError {
   count("errors_internal");
   log("error", "call failed", { error: error instanceof Error ? error : new Error(String(error)) });
   const message = error instanceof Error ? error.message : String(error);
-  return shellError("internal_error", message, retryableOf(error) ? { retryable: true } : {});
+  const { status } = shellErrors.internal_error;
+  return new SandboxError({
+    code: "internal_error",
+    message,
+    details: {},
+    status,
+    retryable: retryableOf(error),
+  });
 }
 
 /** Runs a call of the public surface; whatever it throws leaves as a SandboxError. */

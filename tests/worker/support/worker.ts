@@ -19,10 +19,19 @@ export interface TestWorkerOptions {
   /** What plays AI Gateway. */
   gateway?: (request: MiniflareRequest) => Promise<MiniflareResponse> | MiniflareResponse;
   persist?: string;
+  neighbour?: Neighbour;
+}
+
+/** Another Worker with a service binding to the project's API. */
+export interface Neighbour {
+  script: string;
+  projectId: string;
 }
 
 export interface TestWorker extends AsyncDisposable {
   readonly url: URL;
+  /** Asks the neighbour. */
+  neighbour(path: string): Promise<unknown>;
   /** Calls a method of a Durable Object by the name of its binding. */
   call<T>(binding: string, name: string, method: string, ...values: unknown[]): Promise<T>;
   itx(projectId: string): Promise<Itx>;
@@ -35,7 +44,14 @@ interface TestDoor {
 }
 
 export async function startTestWorker(options: TestWorkerOptions = {}): Promise<TestWorker> {
-  const miniflare = new Miniflare(await configuration(options));
+  const main = await configuration(options);
+  const miniflare = new Miniflare({
+    workers: [
+      { name: "main", ...main },
+      ...(options.neighbour === undefined ? [] : [neighbourOf(options.neighbour)]),
+    ],
+    ...(options.persist === undefined ? {} : { durableObjectsPersist: options.persist }),
+  });
   const url = await miniflare.ready;
   const sockets: WebSocket[] = [];
   const connect = (path: string, token: string): unknown => {
@@ -52,6 +68,10 @@ export async function startTestWorker(options: TestWorkerOptions = {}): Promise<
     url,
     call: async <T>(binding: string, name: string, method: string, ...values: unknown[]) =>
       (await door.call(binding, name, method, values)) as T,
+    neighbour: async (path) => {
+      const worker = await miniflare.getWorker("neighbour");
+      return (await worker.fetch(`http://neighbour${path}`)).json();
+    },
     itx: async (projectId) => connect("/rpc", await token(projectId)) as Itx,
     token,
     operatorToken: () => mintToken(tokenKeys, { operator: true }),
@@ -85,7 +105,6 @@ async function configuration(options: TestWorkerOptions) {
     durableObjects: Object.fromEntries(
       Object.entries(classes).map(([binding, className]) => [binding, { className, useSQLite: true }]),
     ),
-    ...(options.persist === undefined ? {} : { durableObjectsPersist: options.persist }),
     bindings: {
       ENGINE_MODE: "none",
       TOKEN_KEYS: JSON.stringify(tokenKeys),
@@ -94,6 +113,16 @@ async function configuration(options: TestWorkerOptions) {
     },
     ...(options.internet === undefined ? {} : { outboundService: options.internet }),
     ...(options.gateway === undefined ? {} : { serviceBindings: { AI_GATEWAY: options.gateway } }),
+  };
+}
+
+function neighbourOf({ script, projectId }: Neighbour) {
+  return {
+    name: "neighbour",
+    modules: true as const,
+    script,
+    compatibilityDate: "2026-06-01",
+    serviceBindings: { ITX: { name: "main", entrypoint: "ItxEntrypoint", props: { projectId } } },
   };
 }
 
