@@ -2,13 +2,10 @@
 
 import { SandboxError } from "../js/src/core/error.ts";
 import type { Core, Migration, QuotaCheck } from "../js/src/core/index.ts";
+import { compatibilityDate, compatibilityFlags } from "../js/src/node/compatibility.ts";
 import type { ExistingConfig, ForeignMember } from "./existing.ts";
 import { type Json, type JsoncValue, type Member, members, plain, renderMember } from "./jsonc.ts";
 import { deploymentNames } from "./names.ts";
-
-/** The date that the whole system is tested with; host and tests use the same one. */
-export const compatibilityDate = "2026-06-01";
-export const compatibilityFlags = ["nodejs_compat"];
 
 /** The objects that hold no container. The sandbox classes come from the core's table. */
 const fixedObjects = [

@@ -7,6 +7,7 @@ import { randomBytes } from "node:crypto";
 import { resolve } from "node:path";
 import { getDefaultDevRegistryPath, Miniflare, NoOpLog } from "miniflare";
 import { loadCore } from "../core/index.ts";
+import { compatibilityDate } from "./compatibility.ts";
 import { startHost } from "./engine-host.ts";
 import { openStateDir } from "./state-dir.ts";
 
@@ -39,7 +40,6 @@ export interface DevEngine extends AsyncDisposable {
 const toHost = "export default { fetch: (request, env) => env.HOST.fetch(request) };";
 /** Hands what the host asks to the application, which knows its callers by the boot's secret. */
 const toWorker = "export default { fetch: (request, env) => env.WORKER.fetch(request) };";
-const compatibilityDate = "2026-06-01";
 
 /** Starts the engine and returns when applications can bind it. @throws SandboxError `sandboxd_missing`, `state_dir_in_use` */
 export async function startDevEngine(options: DevEngineOptions): Promise<DevEngine> {

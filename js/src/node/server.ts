@@ -7,6 +7,7 @@ import { loadCore } from "../core/index.ts";
 import type { Core } from "../core/types.ts";
 import type { EngineHost } from "../engine/host.ts";
 import { mintToken } from "../worker/tokens.ts";
+import { compatibilityDate, compatibilityFlags } from "./compatibility.ts";
 import { startHost } from "./engine-host.ts";
 import { type EngineMode, engineMode } from "./engine-mode.ts";
 import { openStateDir, type StateDir } from "./state-dir.ts";
@@ -101,8 +102,8 @@ class RunningServer implements Server {
     const secret = randomBytes(32).toString("base64url");
     const host =
       mode === "embedded" ? await startHost({ ...options, state, core, secret, log: logOf(options) }) : null;
-    const worker = workerOptions({ options, mode, state, core, host, secret });
     try {
+      const worker = workerOptions({ options, mode, state, core, host, secret });
       const workerd = await startWorkerd(worker, listenOn(options), logOf(options));
       const operatorToken = await mintToken(state.keys.tokenKeys, {
         operator: true,
@@ -194,8 +195,8 @@ function workerOptions({ options, mode, state, core, host, secret }: WorkerParts
       { type: "CompiledWasm", path: built("dist/worker/core.wasm") },
     ],
     modulesRoot: join(packageRoot, "dist/worker"),
-    compatibilityDate: "2026-06-01",
-    compatibilityFlags: ["nodejs_compat"],
+    compatibilityDate,
+    compatibilityFlags,
     durableObjects: Object.fromEntries(
       Object.entries(classes).map(([binding, className]) => [binding, { className, useSQLite: true }]),
     ),
