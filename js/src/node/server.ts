@@ -8,6 +8,7 @@ import type { Core } from "../core/types.ts";
 import type { EngineHost } from "../engine/host.ts";
 import { mintToken } from "../worker/tokens.ts";
 import { compatibilityDate, compatibilityFlags } from "./compatibility.ts";
+import { startDocker } from "./docker-mode.ts";
 import { startHost } from "./engine-host.ts";
 import { type EngineMode, engineMode } from "./engine-mode.ts";
 import { openStateDir, type StateDir } from "./state-dir.ts";
@@ -30,6 +31,8 @@ export interface ServerOptions {
   secretKeys?: { id: string; key: string }[];
   /** `address:port` of an HTTP service that plays AI Gateway. */
   ai?: string;
+  /** For SANDBOX_ENGINE=docker: what `npm run wrangler:config` wrote; `wrangler.jsonc` without it. */
+  wranglerConfig?: string;
   /** Told what the runtime, the engine and the Worker log. */
   log?: (line: string) => void;
 }
@@ -64,11 +67,33 @@ export async function startServer(options: ServerOptions): Promise<Server> {
   const mode = engineMode(process.env);
   const state = await openStateDir(options.stateDir);
   try {
+    if (mode === "docker") return await startDockerServer(options, state);
     return await RunningServer.start(options, mode, state);
   } catch (error) {
     await state.release();
     throw error;
   }
+}
+
+/** The same Worker and keys under `wrangler dev`, whose Docker support plays the containers. */
+async function startDockerServer(options: ServerOptions, state: StateDir): Promise<Server> {
+  const { tokenKeys } = state.keys;
+  const operatorToken = await mintToken(tokenKeys, { operator: true, expiresInSeconds: monthSeconds });
+  const worker = await startDocker(
+    { config: options.wranglerConfig ?? "wrangler.jsonc", stateDir: state.path, ...listenOn(options) },
+    workerVars(options, "docker", state),
+    logOf(options),
+  );
+  return {
+    url: worker.url.origin,
+    operatorToken,
+    engine: { running: () => [], workerdPid: undefined },
+    mintToken: (projectId, mint = {}) => mintToken(tokenKeys, { projectId, ...mint }),
+    async close() {
+      await worker.close();
+      await state.release();
+    },
+  };
 }
 
 class RunningServer implements Server {
@@ -203,14 +228,7 @@ function workerOptions({ options, mode, state, core, host, secret }: WorkerParts
     durableObjectsPersist: join(state.path, "durable-objects"),
     r2Buckets: { BACKUP_BUCKET: "backups" },
     r2Persist: join(state.path, "r2"),
-    bindings: {
-      SANDBOX_TRANSPORT: "rpc",
-      ...options.vars,
-      ENGINE_MODE: mode,
-      TOKEN_KEYS: JSON.stringify(state.keys.tokenKeys),
-      SECRETS_KEYS: JSON.stringify(options.secretKeys ?? state.keys.secretsKeys),
-      ...(host === null ? {} : { ENGINE_SECRET: secret }),
-    },
+    bindings: { ...workerVars(options, mode, state), ...(host === null ? {} : { ENGINE_SECRET: secret }) },
     serviceBindings: {
       ...(host === null ? {} : { ENGINE: { external: { address: `unix:${host.engineSocket}`, http: {} } } }),
       ...(options.ai === undefined ? {} : { AI_GATEWAY: { external: { address: options.ai, http: {} } } }),
@@ -222,6 +240,16 @@ function workerOptions({ options, mode, state, core, host, secret }: WorkerParts
             external: { address: `unix:${host.outboundSocket}`, http: { style: HttpOptions_Style.PROXY } },
           },
         }),
+  };
+}
+
+function workerVars(options: ServerOptions, mode: EngineMode, state: StateDir): Record<string, string> {
+  return {
+    SANDBOX_TRANSPORT: "rpc",
+    ...options.vars,
+    ENGINE_MODE: mode,
+    TOKEN_KEYS: JSON.stringify(state.keys.tokenKeys),
+    SECRETS_KEYS: JSON.stringify(options.secretKeys ?? state.keys.secretsKeys),
   };
 }
 

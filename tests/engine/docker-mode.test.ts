@@ -1,0 +1,44 @@
+import { expect, test } from "vitest";
+import { dockerHandover, startDocker } from "../../js/src/node/docker-mode.ts";
+import { refusal } from "../support/server.ts";
+
+const options = { config: "/app/wrangler.jsonc", stateDir: "/app/.itx", host: "127.0.0.1", port: 8787 };
+
+test("wrangler gets the configuration, the address, the folder and the egress sidecar of this machine", () => {
+  expect(dockerHandover(options, {}, "arm64")).toEqual({
+    args: [
+      "dev",
+      "--config",
+      "/app/wrangler.jsonc",
+      "--ip",
+      "127.0.0.1",
+      "--port",
+      "8787",
+      "--persist-to",
+      "/app/.itx/wrangler",
+      "--env-file",
+      "/app/.itx/docker.env",
+    ],
+    env: {
+      MINIFLARE_CONTAINER_EGRESS_IMAGE: "cloudflare/proxy-everything:3cb1195",
+      MINIFLARE_CONTAINER_EGRESS_IMAGE_PLATFORM: "linux/arm64",
+    },
+  });
+  expect(dockerHandover(options, {}, "x64").env.MINIFLARE_CONTAINER_EGRESS_IMAGE_PLATFORM).toBe(
+    "linux/amd64",
+  );
+});
+
+test("what the environment names is kept", () => {
+  const env = {
+    MINIFLARE_CONTAINER_EGRESS_IMAGE: "mirror.test/proxy:1",
+    MINIFLARE_CONTAINER_EGRESS_IMAGE_PLATFORM: "linux/amd64",
+  };
+  expect(dockerHandover(options, env, "arm64").env).toEqual(env);
+});
+
+test("a configuration that is missing is named, with what writes it", async () => {
+  const start = () => startDocker({ ...options, config: "/nowhere/wrangler.jsonc" }, {}, () => undefined);
+  expect(await refusal(start)).toBe("docker_mode_failed");
+  await expect(start()).rejects.toThrow(/\/nowhere\/wrangler\.jsonc is missing.*wrangler:config/);
+});
