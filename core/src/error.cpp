@@ -1,7 +1,6 @@
 #include "sandboxes/error.hpp"
 
 #include <cstddef>
-#include <type_traits>
 
 namespace sandboxes {
 
@@ -9,22 +8,17 @@ namespace {
 
 template <std::size_t... Indices>
 std::vector<ErrorInfo> collect(std::index_sequence<Indices...>) {
-  return {std::variant_alternative_t<Indices, Error>::info...};
+  return {std::tuple_element_t<Indices, AllErrors>::info...};
 }
 
 }  // namespace
 
 ErrorReport describe(const Error& error) {
-  return std::visit(
-      [](const auto& one) {
-        constexpr ErrorInfo info = std::remove_cvref_t<decltype(one)>::info;
-        return ErrorReport{info.code, one.message(), one.details(), info.status, info.retryable};
-      },
-      error);
+  return error.report();
 }
 
 std::vector<ErrorInfo> error_catalogue() {
-  return collect(std::make_index_sequence<std::variant_size_v<Error>>{});
+  return collect(std::make_index_sequence<std::tuple_size_v<AllErrors>>{});
 }
 
 }  // namespace sandboxes

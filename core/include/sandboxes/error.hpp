@@ -1,10 +1,11 @@
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 #include <utility>
-#include <variant>
 #include <vector>
 
 #include "sandboxes/errors/boundary.hpp"
@@ -17,25 +18,10 @@
 
 namespace sandboxes {
 
-namespace internal {
-
-template <class... Tuples>
-using Concatenated = decltype(std::tuple_cat(std::declval<Tuples>()...));
-
-template <class Tuple>
-struct VariantOf;
-
-template <class... Errors>
-struct VariantOf<std::tuple<Errors...>> {
-  using type = std::variant<Errors...>;
-};
-
-}  // namespace internal
-
 /// Every refusal of the core, one small struct a kind. Each domain lists its own in `errors/<domain>.hpp`.
-using Error =
-    internal::VariantOf<internal::Concatenated<BoundaryErrors, StateErrors, EgressErrors, LifecycleErrors,
-                                               DeploymentErrors, SecretErrors>>::type;
+using AllErrors = decltype(std::tuple_cat(std::declval<BoundaryErrors>(), std::declval<StateErrors>(),
+                                          std::declval<EgressErrors>(), std::declval<LifecycleErrors>(),
+                                          std::declval<DeploymentErrors>(), std::declval<SecretErrors>()));
 
 /// An error as it leaves the core: what JavaScript's `SandboxError` holds.
 struct ErrorReport {
@@ -46,11 +32,57 @@ struct ErrorReport {
   bool retryable;
 };
 
-/// The one map from errors to what is said about them. A struct without `info`, `message()` and `details()`
-/// does not compile here.
+namespace internal {
+
+template <class E, class Tuple>
+struct IsOneOf;
+
+template <class E, class... Errors>
+struct IsOneOf<E, std::tuple<Errors...>> : std::bool_constant<(std::is_same_v<E, Errors> || ...)> {};
+
+/// What is said about a kind of error, and the address that names the kind.
+struct ErrorKind {
+  ErrorReport (*report)(const void*);
+};
+
+/// A struct without `info`, `message()` and `details()` does not compile here.
+template <class E>
+inline constexpr ErrorKind error_kind{[](const void* value) {
+  const E& error = *static_cast<const E*>(value);
+  return ErrorReport{E::info.code, error.message(), error.details(), E::info.status, E::info.retryable};
+}};
+
+}  // namespace internal
+
+/// One of `AllErrors`. A closed variant, kept behind a pointer: a `std::variant` of as many alternatives
+/// would be compiled anew, at great cost, in every file that returns a `Result`.
+class Error {
+ public:
+  template <class E>
+  requires requires { E::info.code; }
+  Error(E error)  // NOLINT(google-explicit-constructor): as with a variant
+      : kind_(&internal::error_kind<E>), value_(std::make_shared<const E>(std::move(error))) {
+    static_assert(internal::IsOneOf<E, AllErrors>::value,
+                  "list it in errors/<domain>.hpp, for the catalogue");
+  }
+
+  /// The error when it is of this kind, else null.
+  template <class E>
+  [[nodiscard]] const E* get_if() const {
+    return kind_ == &internal::error_kind<E> ? static_cast<const E*>(value_.get()) : nullptr;
+  }
+
+  [[nodiscard]] ErrorReport report() const { return kind_->report(value_.get()); }
+
+ private:
+  const internal::ErrorKind* kind_;
+  std::shared_ptr<const void> value_;
+};
+
+/// What is said about an error: its code, message, details, status and whether it may pass.
 [[nodiscard]] ErrorReport describe(const Error& error);
 
-/// The fixed facts of every error, in the order of the variant.
+/// The fixed facts of every error, in the order of `AllErrors`.
 [[nodiscard]] std::vector<ErrorInfo> error_catalogue();
 
 }  // namespace sandboxes

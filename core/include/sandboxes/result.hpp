@@ -13,7 +13,7 @@ using Result = tl::expected<T, Error>;
 /// `return fail(NameTooLong{...});` from a function that returns `Result<T>`.
 template <class E>
 [[nodiscard]] tl::unexpected<Error> fail(E error) {
-  return tl::unexpected<Error>(Error{std::move(error)});
+  return tl::unexpected<Error>(Error(std::move(error)));
 }
 
 /// Hands an inner error on, whatever the outer value type is: `if (!name) return propagate(name);`
