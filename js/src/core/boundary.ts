@@ -56,11 +56,16 @@ export class Boundary {
   }
 
   /** @throws SandboxError for every refusal of the core */
-  call(name: string, input: unknown, body?: string | Uint8Array): Answer {
+  call(name: string, input: object, body?: string | Uint8Array): Answer {
+    return this.callText(name, JSON.stringify(input), body);
+  }
+
+  /** With arguments that are JSON text already. */
+  callText(name: string, json: string, body?: string | Uint8Array): Answer {
     const index = this.#indices.get(name);
     if (index === undefined) throw unknownFunction(name);
     try {
-      return this.#run(index, JSON.stringify(input), body);
+      return this.#run(index, json, body);
     } catch (error) {
       if (error instanceof WebAssembly.RuntimeError) throw coreFailed(name, error);
       throw error;

@@ -28,7 +28,8 @@ export function makeCore(boundary: Boundary): Core {
   const ask = <T>(name: string, input: object, body?: string | Uint8Array): T =>
     boundary.call(name, input, body).value as T;
   return {
-    call: (name, input, body) => boundary.call(name, input, body),
+    call: (name, input, body) =>
+      typeof input === "string" ? boundary.callText(name, input, body) : boundary.call(name, input, body),
     ...identityFunctions(ask),
     ...tableFunctions(ask),
     ...projectionFunctions(ask, boundary),

@@ -216,8 +216,12 @@ export interface StateCore {
 /** The whole core. Every method is synchronous, takes and gives plain data, and throws `SandboxError` on a refusal. */
 export interface Core extends StateCore, LifecycleCore, Egress.EgressCore {
   /**
-   * Calls a function of the boundary by its name, as the wrapper does: for test vectors.
+   * Calls a function of the boundary by its name, with its arguments or their JSON text: for test vectors.
    * @internal
    */
-  call(name: string, input: unknown, body?: string | Uint8Array): { value: unknown; body?: Uint8Array };
+  call(
+    name: string,
+    input: object | string,
+    body?: string | Uint8Array,
+  ): { value: unknown; body?: Uint8Array };
 }
