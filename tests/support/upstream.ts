@@ -17,14 +17,22 @@ export interface TlsIdentity {
 }
 
 async function privateKeyPem(key: CryptoKey): Promise<string> {
-  const der = Buffer.from(await crypto.subtle.exportKey("pkcs8", key)).toString("base64");
+  const bytes = await crypto.subtle.exportKey("pkcs8", key);
+  if (!(bytes instanceof ArrayBuffer)) throw new TypeError("the key was not exported as bytes");
+  const der = Buffer.from(bytes).toString("base64");
   return `-----BEGIN PRIVATE KEY-----\n${der.replace(/.{64}/g, "$&\n")}\n-----END PRIVATE KEY-----\n`;
+}
+
+async function keyPair(): Promise<CryptoKeyPair> {
+  const keys = await crypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
+  if (!("privateKey" in keys)) throw new TypeError("the algorithm gave no key pair");
+  return keys;
 }
 
 /** An authority, and a certificate by it for the names and addresses. */
 export async function tlsIdentity(names: string[]): Promise<TlsIdentity> {
   const validity = { notBefore: new Date(Date.now() - 60_000), notAfter: new Date(Date.now() + 86_400_000) };
-  const caKeys = await crypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
+  const caKeys = await keyPair();
   const ca = await x509.X509CertificateGenerator.createSelfSigned({
     name: "CN=Test upstreams",
     keys: caKeys,
@@ -35,7 +43,7 @@ export async function tlsIdentity(names: string[]): Promise<TlsIdentity> {
       new x509.KeyUsagesExtension(x509.KeyUsageFlags.keyCertSign | x509.KeyUsageFlags.cRLSign, true),
     ],
   });
-  const keys = await crypto.subtle.generateKey(algorithm, true, ["sign", "verify"]);
+  const keys = await keyPair();
   const certificate = await x509.X509CertificateGenerator.create({
     subject: `CN=${names[0] ?? "test"}`,
     issuer: ca.subject,

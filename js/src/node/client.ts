@@ -24,7 +24,7 @@ export interface ItxConnection extends AsyncDisposable {
  */
 export async function connect(options: ConnectOptions): Promise<ItxConnection> {
   const address = rpcAddress(options);
-  const socket = new WebSocket(address, {
+  const socket = new WebSocket(address.href, {
     headers: { authorization: `Bearer ${options.token}` },
     perMessageDeflate: false,
   });
