@@ -58,7 +58,8 @@ void set_rlimits(const ContainerPlan& plan) {
   }
   if (plan.process_rlimits && limits.pids > 0) limit(RLIMIT_NPROC, limits.pids);
   if (plan.memory_rlimits && limits.memory_bytes > 0) limit(RLIMIT_DATA, limits.memory_bytes);
-  if (!plan.root.scratch.enforced && limits.disk_bytes > 0) limit(RLIMIT_FSIZE, limits.disk_bytes);
+  // Root's scratch is a file system of its own size.
+  if (!plan.root.identity.privileged() && limits.disk_bytes > 0) limit(RLIMIT_FSIZE, limits.disk_bytes);
 }
 
 // Standard streams go to the launcher's error stream: its output is a protocol.
@@ -80,9 +81,12 @@ void settle_descriptors(std::vector<int> keep) {
 void reset_signals() {
   for (int number = 1; number < NSIG; ++number) ::signal(number, SIG_DFL);
   ::signal(SIGPIPE, SIG_IGN);
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  // What asks for the end waits until the agent reads it: the first process of a namespace would lose it
+  // otherwise.
+  sigset_t held;
+  ::sigemptyset(&held);
+  for (const int number : {SIGTERM, SIGINT}) ::sigaddset(&held, number);
+  ::sigprocmask(SIG_SETMASK, &held, nullptr);
 }
 
 SysStatus prepare(const ContainerPlan& plan, const Fd& launcher) {
@@ -96,8 +100,8 @@ SysStatus prepare(const ContainerPlan& plan, const Fd& launcher) {
   // The launcher is gone or has given up, and has said why itself.
   if (answer->text != message_go) ::_exit(1);
   // The folders above the scratch may be closed to the ids inside, so it is entered before they are taken.
-  if (::chdir(plan.root.scratch.path.c_str()) != 0)
-    return failed("chdir_failed", "enter " + plan.root.scratch.path);
+  if (::chdir(plan.root.scratch.c_str()) != 0)
+    return failed("chdir_failed", "enter " + plan.root.scratch);
   if (auto done = become_root_inside(); !done) return done;
   if (auto done = enter_namespaces(plan); !done) return done;
   ::umask(022);

@@ -102,9 +102,13 @@ SysStatus mount_image(const std::string& upper_dir, const std::string& target, c
 
 }  // namespace
 
+std::string scratch_path(const std::string& upper_dir) {
+  return upper_dir + "/fs";
+}
+
 SysResult<Scratch> make_scratch(const std::string& upper_dir, const std::string& cache_dir,
                                 std::uint64_t disk_bytes, const IdentityPlan& identity) {
-  Scratch scratch{upper_dir + "/fs", false};
+  Scratch scratch{scratch_path(upper_dir), false};
   if (exists(scratch.path) && !remove_tree(scratch.path)) {
     return failed("scratch_in_use", scratch.path + " is left from another container and cannot be removed",
                   0);

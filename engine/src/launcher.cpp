@@ -100,6 +100,7 @@ class Launch {
 
  private:
   SysStatus prepare_outside();
+  SysStatus make_file_system();
   SysStatus finish_outside(const Fd& container);
 
   LaunchConfig config_;
@@ -120,45 +121,55 @@ SysStatus Launch::prepare_outside() {
   if (!control) return tl::make_unexpected(control.error());
   control_ = std::move(*control);
   if (identity_.privileged()) {
-    if (::unshare(CLONE_NEWNS) != 0)
+    if (::unshare(CLONE_NEWNS) != 0) {
       return failed("unshare_refused", "make a mount namespace (CAP_SYS_ADMIN is missing?)");
+    }
     if (auto done = mount_at(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr); !done) return done;
   }
-  auto scratch = make_scratch(config_.upper_dir, config_.cache_dir, config_.limits.disk_bytes, identity_);
-  if (!scratch) return tl::make_unexpected(scratch.error());
-  scratch_ = std::move(*scratch);
   auto etc = etc_template(config_.cache_dir);
   if (!etc) return tl::make_unexpected(etc.error());
   std::string skeleton;
-  if (!identity_.privileged())
+  if (!identity_.privileged()) {
     skeleton = directory_skeleton(config_.cache_dir, "/usr", "usr").value_or(std::string());
-  root_.emplace(RootPlan{config_, identity_, scratch_, std::move(*etc), std::move(skeleton), -1});
+  }
+  root_.emplace(RootPlan{config_, identity_, scratch_path(config_.upper_dir), std::move(*etc),
+                         std::move(skeleton), -1});
   groups_ = ContainerGroups::create(config_);
-  if (groups_.limits_memory())
+  if (groups_.limits_memory()) {
     memory_events_ = Fd(::open(groups_.memory_events().c_str(), O_RDONLY | O_CLOEXEC));
+  }
   return {};
 }
 
+SysStatus Launch::make_file_system() {
+  auto scratch = make_scratch(config_.upper_dir, config_.cache_dir, config_.limits.disk_bytes, identity_);
+  if (!scratch) return tl::make_unexpected(scratch.error());
+  scratch_ = std::move(*scratch);
+  if (auto done = prepare_scratch(*root_); !done) return done;
+  if (!identity_.privileged()) return {};
+  const Fd user_namespace(
+      ::open(("/proc/" + std::to_string(pid_) + "/ns/user").c_str(), O_RDONLY | O_CLOEXEC));
+  root_->user_namespace = user_namespace.get();
+  auto mounted = mount_layers(*root_);
+  root_->user_namespace = -1;
+  return mounted;
+}
+
+// The container sets up its network meanwhile, and the kernel takes its time to move it into its groups.
 SysStatus Launch::finish_outside(const Fd& container) {
   if (auto done = write_id_maps(pid_, identity_); !done) return done;
   SysStatus joined;
-  // Joining a group waits for the kernel; the mounts need not wait for that.
   std::thread joining([&] { joined = groups_.add_agent(pid_); });
-  SysStatus mounted = prepare_scratch(*root_);
-  Fd user_namespace;
-  if (mounted && identity_.privileged()) {
-    user_namespace = Fd(::open(("/proc/" + std::to_string(pid_) + "/ns/user").c_str(), O_RDONLY | O_CLOEXEC));
-    root_->user_namespace = user_namespace.get();
-    mounted = mount_layers(*root_);
-  }
+  const auto made = make_file_system();
   joining.join();
-  (void)::chdir("/");
-  if (!mounted) return mounted;
+  (void)!::chdir("/");
+  if (!made) return made;
   if (!joined) return joined;
   auto network = receive_message(container.get());
   if (!network) return tl::make_unexpected(network.error());
-  if (network->text != message_network || network->descriptors.size() < 3)
+  if (network->text != message_network || network->descriptors.size() < 3) {
     return tl::make_unexpected(parse_failure(network->text));
+  }
   auto& fds = network->descriptors;
   sockets_ = {std::move(fds[0]), std::move(fds[1]), std::move(fds[2]),
               fds.size() > 3 ? std::move(fds[3]) : Fd()};
@@ -172,18 +183,21 @@ SysStatus Launch::finish_outside(const Fd& container) {
 SysStatus Launch::start() {
   if (auto done = prepare_outside(); !done) return done;
   std::array<int, 2> pair{};
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair.data()) != 0)
+  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair.data()) != 0) {
     return failed("socket_failed", "socketpair");
+  }
   Fd ours(pair[0]);
   Fd theirs(pair[1]);
   const auto pid = fork_into_namespaces();
   if (!pid) return tl::make_unexpected(pid.error());
   if (*pid == 0) {
     ours.reset();
-    const bool has_memory = groups_.limits_memory();
-    ContainerPlan plan{
-        *root_,     control_.get(), groups_.command_fds(), memory_events_.get(), !groups_.limits_pids(),
-        !has_memory};
+    const ContainerPlan plan{*root_,
+                             control_.get(),
+                             groups_.command_fds(),
+                             memory_events_.get(),
+                             !groups_.limits_pids(),
+                             !groups_.limits_memory()};
     run_container(plan, std::move(theirs));
   }
   pid_ = *pid;
@@ -193,7 +207,7 @@ SysStatus Launch::start() {
     ::kill(pid_, SIGKILL);
     ::waitpid(pid_, nullptr, 0);
     groups_.remove();
-    clean_scratch(scratch_, identity_);
+    clean_scratch(root_->scratch, identity_);
   }
   control_.reset();
   return done;
@@ -204,6 +218,20 @@ bool follow_parent() {
   const pid_t parent = ::getppid();
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   return ::getppid() == parent;
+}
+
+// Signals wait until there is somebody to hand them on to.
+void hold_signals() {
+  sigset_t held;
+  ::sigemptyset(&held);
+  for (const int number : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&held, number);
+  ::sigprocmask(SIG_BLOCK, &held, nullptr);
+}
+
+void allow_signals() {
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
 void raise_file_limit() {
@@ -218,6 +246,7 @@ void raise_file_limit() {
 int launch() {
   if (!follow_parent()) return 1;
   ::signal(SIGPIPE, SIG_IGN);
+  hold_signals();
   raise_file_limit();
   constexpr std::size_t most_config_bytes = std::size_t{16} << 20U;
   const auto text = read_all(STDIN_FILENO, most_config_bytes);
@@ -227,12 +256,16 @@ int launch() {
   Launch launching(std::move(*config));
   if (auto done = launching.start(); !done) return report_failure(done.error());
   auto supervised = launching.release(std::move(launching.runtime));
+  Supervisor supervisor(supervised, [](std::string_view line) { (void)write_all(STDOUT_FILENO, line); });
+  allow_signals();
   say({{"ready", true}, {"pid", supervised.pid}});
-  const auto ending =
-      supervise(supervised, [](std::string_view line) { (void)write_all(STDOUT_FILENO, line); });
+  const auto ending = supervisor.run();
   Json last{{"exit", ending.status}, {"reason", ending.reason}};
   if (!ending.message.empty()) last["message"] = ending.message;
+  // Whoever waits for the end learns it now; unmounting takes a while longer.
   say(last);
+  supervised.groups.remove();
+  clean_scratch(supervised.scratch.path, supervised.identity);
   return ending.status;
 }
 
@@ -240,10 +273,10 @@ int sweep(int count, char** directories) {
   const IdentityPlan identity = plan_identity(::getpid());
   int status = 0;
   for (int index = 0; index < count; ++index) {
-    const Scratch scratch{std::string(directories[index]) + "/fs", false};
-    if (!exists(scratch.path)) continue;
+    const std::string scratch = scratch_path(directories[index]);
+    if (!exists(scratch)) continue;
     clean_scratch(scratch, identity);
-    if (exists(scratch.path)) status = 1;
+    if (exists(scratch)) status = 1;
   }
   return status;
 }

@@ -143,7 +143,7 @@ SysStatus mount_proc() {
 }  // namespace
 
 SysStatus prepare_scratch(const RootPlan& plan) {
-  const std::string& base = plan.scratch.path;
+  const std::string& base = plan.scratch;
   const Owner owner = plan.identity.owner();
   if (::chdir(base.c_str()) != 0) return failed("chdir_failed", "enter " + base);
   for (const char* name : {"root", "up", "wk", "low"}) {
@@ -180,7 +180,7 @@ SysStatus prepare_scratch(const RootPlan& plan) {
 }
 
 SysStatus mount_layers(const RootPlan& plan) {
-  if (::chdir(plan.scratch.path.c_str()) != 0) return failed("chdir_failed", "enter " + plan.scratch.path);
+  if (::chdir(plan.scratch.c_str()) != 0) return failed("chdir_failed", "enter " + plan.scratch);
   for (const auto& layer : layers) {
     if (!present(plan, layer)) continue;
     if (auto done = mount_overlay(plan, layer); !done) return done;
@@ -191,7 +191,7 @@ SysStatus mount_layers(const RootPlan& plan) {
 SysStatus enter_root(const RootPlan& plan) {
   // A mount of its own at this place is what pivot_root wants; the layers below come along.
   if (auto done = mount_at("root", "root", nullptr, MS_BIND | MS_REC, nullptr); !done) return done;
-  if (::chdir("root") != 0) return failed("chdir_failed", "enter " + plan.scratch.path + "/root");
+  if (::chdir("root") != 0) return failed("chdir_failed", "enter " + plan.scratch + "/root");
   if (auto done = mount_proc(); !done) return done;
   if (auto done = mount_dev(plan); !done) return done;
   if (::syscall(SYS_pivot_root, ".", ".") != 0) return failed("pivot_failed", "pivot_root");

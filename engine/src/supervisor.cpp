@@ -95,11 +95,13 @@ std::uint64_t oom_kills(const std::string& path) {
   return 0;
 }
 
-class Supervisor {
+}  // namespace
+
+struct Supervisor::State {
  public:
-  Supervisor(Supervised& container, const std::function<void(std::string_view)>& say)
+  State(Supervised& container, std::function<void(std::string_view)> say)
       : container_(container),
-        say_(say),
+        say_(std::move(say)),
         signals_(io_, SIGTERM, SIGINT, SIGHUP),
         process_(io_),
         disk_timer_(io_) {}
@@ -138,7 +140,7 @@ class Supervisor {
     for (;;) {
       auto [error, number] = co_await signals_.async_wait(quietly);
       if (error) co_return;
-      ::kill(container_.pid, number);
+      ::kill(container_.pid, number == SIGHUP ? SIGTERM : number);
     }
   }
 
@@ -210,7 +212,7 @@ class Supervisor {
   }
 
   Supervised& container_;
-  const std::function<void(std::string_view)>& say_;
+  std::function<void(std::string_view)> say_;
   asio::io_context io_{1};
   asio::signal_set signals_;
   Descriptor process_;
@@ -218,32 +220,29 @@ class Supervisor {
   Ending ending_;
 };
 
-}  // namespace
-
-void clean_scratch(const Scratch& scratch, const IdentityPlan& identity) {
-  if (scratch.path.empty()) return;
+void clean_scratch(const std::string& path, const IdentityPlan& identity) {
   if (identity.privileged()) {
     // A file system of its own goes with its last mount; what is below is only the place that it was mounted
     // on.
-    ::umount2(scratch.path.c_str(), MNT_DETACH);
+    ::umount2(path.c_str(), MNT_DETACH);
     for (const char* layer : {"usr", "opt", "etc", "dpkg", "apt"}) {
-      ::umount2((scratch.path + "/low/" + layer).c_str(), MNT_DETACH);
+      ::umount2((path + "/low/" + layer).c_str(), MNT_DETACH);
     }
     for (const char* layer : {"/usr", "/opt", "/etc", "/var/lib/dpkg", "/var/lib/apt"}) {
-      ::umount2((scratch.path + "/root" + layer).c_str(), MNT_DETACH);
+      ::umount2((path + "/root" + layer).c_str(), MNT_DETACH);
     }
-    (void)remove_tree(scratch.path);
+    (void)remove_tree(path);
     return;
   }
-  if (remove_tree(scratch.path)) return;
-  remove_with_ids(scratch.path, identity);
+  if (remove_tree(path)) return;
+  remove_with_ids(path, identity);
 }
 
-Ending supervise(Supervised& container, const std::function<void(std::string_view)>& say) {
-  Ending ending = Supervisor(container, say).run();
-  container.groups.remove();
-  clean_scratch(container.scratch, container.identity);
-  return ending;
+Supervisor::Supervisor(Supervised& container, std::function<void(std::string_view)> say)
+    : state_(std::make_unique<State>(container, std::move(say))) {}
+Supervisor::~Supervisor() = default;
+Ending Supervisor::run() {
+  return state_->run();
 }
 
 }  // namespace sandboxd

@@ -14,6 +14,8 @@ struct Scratch {
   bool enforced = false;  ///< a file system of its own holds the limit; otherwise it is watched
 };
 
+[[nodiscard]] std::string scratch_path(const std::string& upper_dir);
+
 /// Makes the scratch. As root with a limit it is an ext4 file system in a sparse file, which is unlinked at
 /// once and held by the loop device only, so that nothing is left whatever happens. Call in a private mount
 /// namespace.

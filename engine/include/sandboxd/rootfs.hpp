@@ -5,7 +5,6 @@
 #include <string>
 
 #include "sandboxd/config.hpp"
-#include "sandboxd/disk.hpp"
 #include "sandboxd/identity.hpp"
 #include "sandboxd/system.hpp"
 
@@ -20,7 +19,7 @@ struct Layer {
 struct RootPlan {
   const LaunchConfig& config;
   const IdentityPlan& identity;
-  Scratch scratch;
+  std::string scratch;       ///< directory that holds root, upper and work directories
   std::string etc_template;  ///< directory with the chosen part of the machine's /etc
   std::string usr_skeleton;  ///< directory tree that makes /usr writable for an ordinary user; empty as root
   int user_namespace = -1;   ///< root only: for id-mapped mounts of the machine's directories

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -29,11 +30,22 @@ struct Ending {
   std::string message;  ///< for people; may be empty
 };
 
-/// Serves the relay, forwards signals and watches the limits until the container has ended; then removes its
-/// groups and scratch. `say` gets lines about what happened meanwhile.
-[[nodiscard]] Ending supervise(Supervised& container, const std::function<void(std::string_view)>& say);
+/// Serves the relay, forwards signals and watches the limits until the container has ended.
+class Supervisor {
+ public:
+  /// Handles signals from here on. `say` gets lines about what happens meanwhile.
+  Supervisor(Supervised& container, std::function<void(std::string_view)> say);
+  ~Supervisor();
+  Supervisor(const Supervisor&) = delete;
+  Supervisor& operator=(const Supervisor&) = delete;
+  [[nodiscard]] Ending run();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
 
 /// Removes a container's scratch, also where its files belong to ids that only exist inside.
-void clean_scratch(const Scratch& scratch, const IdentityPlan& identity);
+void clean_scratch(const std::string& path, const IdentityPlan& identity);
 
 }  // namespace sandboxd
