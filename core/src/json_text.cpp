@@ -1,0 +1,348 @@
+#include "json_text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
+
+#include "sandboxes/strings.hpp"
+
+namespace sandboxes::internal {
+
+namespace {
+
+constexpr std::uint64_t kOnes = 0x0101010101010101U;
+constexpr std::uint64_t kHighBits = 0x8080808080808080U;
+
+/// Whether any of eight bytes ends a run of plain string characters: a quote, a backslash, a control or non-ASCII.
+bool has_special(std::uint64_t word) {
+  const auto zero_byte = [](std::uint64_t x) { return (x - kOnes) & ~x; };
+  const std::uint64_t quote = zero_byte(word ^ (kOnes * '"'));
+  const std::uint64_t backslash = zero_byte(word ^ (kOnes * '\\'));
+  const std::uint64_t control = (word - kOnes * 0x20) & ~word;
+  return ((quote | backslash | control | word) & kHighBits) != 0;
+}
+
+bool is_json_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+
+void append_utf8(std::string& out, std::uint32_t code) {
+  const auto push = [&out](std::uint32_t byte) { out += static_cast<char>(byte); };
+  if (code < 0x80) {
+    push(code);
+  } else if (code < 0x800) {
+    push(0xC0 | code >> 6);
+    push(0x80 | (code & 0x3F));
+  } else if (code < 0x10000) {
+    push(0xE0 | code >> 12);
+    push(0x80 | (code >> 6 & 0x3F));
+    push(0x80 | (code & 0x3F));
+  } else {
+    push(0xF0 | code >> 18);
+    push(0x80 | (code >> 12 & 0x3F));
+    push(0x80 | (code >> 6 & 0x3F));
+    push(0x80 | (code & 0x3F));
+  }
+}
+
+std::uint32_t four_hex_digits(std::string_view text) {
+  std::uint32_t value = 0;
+  for (const char c : text.substr(0, 4)) value = value << 4 | static_cast<std::uint32_t>(hex_value(c));
+  return value;
+}
+
+char simple_escape(char c) {
+  switch (c) {
+    case 'b': return '\b';
+    case 'f': return '\f';
+    case 'n': return '\n';
+    case 'r': return '\r';
+    case 't': return '\t';
+    default: return c;
+  }
+}
+
+/// Rewrites one value at the reader's place.
+class Canonical {
+ public:
+  explicit Canonical(std::string_view text) : text_(text) {}
+
+  std::string run(Range range) {
+    std::size_t at = range.begin;
+    while (at < range.end && is_json_space(text_[at])) ++at;
+    if (text_[at] == '{') return object({at, range.end});
+    if (text_[at] == '[') return array({at, range.end});
+    std::size_t end = range.end;
+    while (end > at && is_json_space(text_[end - 1])) --end;
+    const std::string_view token = text_.substr(at, end - at);
+    if (text_[at] == '"') return string(unescape_json(token.substr(1, token.size() - 2)));
+    return std::string(token);
+  }
+
+ private:
+  static std::string string(std::string_view bytes) { return '"' + escape_json(bytes) + '"'; }
+
+  std::string object(Range range) {
+    auto members = read_members(text_, range).value_or(std::vector<JsonMember>{});
+    std::stable_sort(members.begin(), members.end(),
+                     [](const JsonMember& a, const JsonMember& b) { return a.key < b.key; });
+    std::string out = "{";
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      if (i + 1 < members.size() && members[i + 1].key == members[i].key) continue;
+      if (out.size() > 1) out += ',';
+      out += string(members[i].key) + ':' + run(members[i].value);
+    }
+    return out + '}';
+  }
+
+  std::string array(Range range) {
+    JsonText reader(text_.substr(0, range.end));
+    reader.move_to(range.begin + 1);
+    reader.skip_space();
+    std::string out = "[";
+    while (!reader.next_is(']')) {
+      const std::size_t begin = reader.at();
+      if (!reader.value()) break;
+      if (out.size() > 1) out += ',';
+      out += run({begin, reader.at()});
+      if (reader.next_is(',')) reader.move_to(reader.at() + 1);
+    }
+    return out + ']';
+  }
+
+  std::string_view text_;
+};
+
+}  // namespace
+
+void JsonText::skip_space() {
+  while (at_ < text_.size() && is_json_space(text_[at_])) ++at_;
+}
+
+bool JsonText::escape() {
+  ++at_;
+  if (at_ >= text_.size()) return false;
+  const char c = text_[at_++];
+  if (c != 'u') return std::string_view("\"\\/bfnrt").find(c) != std::string_view::npos;
+  for (int i = 0; i < 4; ++i, ++at_) {
+    if (at_ >= text_.size() || hex_value(text_[at_]) < 0) return false;
+  }
+  return true;
+}
+
+bool JsonText::string() {
+  if (!next_is('"')) return false;
+  ++at_;
+  const char* data = text_.data();
+  while (at_ < text_.size()) {
+    if (at_ + 8 <= text_.size()) {
+      std::uint64_t word = 0;
+      std::memcpy(&word, data + at_, 8);
+      if (!has_special(word)) {
+        at_ += 8;
+        continue;
+      }
+    }
+    const char c = data[at_];
+    if (c == '"') {
+      ++at_;
+      return true;
+    }
+    if (c == '\\') {
+      if (!escape()) return false;
+    } else if (!is_ascii(c)) {
+      const std::size_t begin = at_;
+      while (at_ < text_.size() && !is_ascii(data[at_])) ++at_;
+      if (const auto bad = first_invalid_utf8(text_.substr(begin, at_ - begin))) {
+        at_ = begin + *bad;
+        return false;
+      }
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      return false;
+    } else {
+      ++at_;
+    }
+  }
+  return false;
+}
+
+bool JsonText::digits() {
+  const std::size_t begin = at_;
+  while (at_ < text_.size() && is_digit(text_[at_])) ++at_;
+  return at_ > begin;
+}
+
+bool JsonText::number() {
+  if (next_is('-')) ++at_;
+  if (next_is('0')) {
+    ++at_;
+  } else if (!digits()) {
+    return false;
+  }
+  if (next_is('.')) {
+    ++at_;
+    if (!digits()) return false;
+  }
+  if (next_is('e') || next_is('E')) {
+    ++at_;
+    if (next_is('+') || next_is('-')) ++at_;
+    if (!digits()) return false;
+  }
+  return true;
+}
+
+bool JsonText::word(std::string_view expected) {
+  if (text_.substr(at_, expected.size()) != expected) return false;
+  at_ += expected.size();
+  return true;
+}
+
+bool JsonText::scalar() {
+  switch (text_[at_]) {
+    case '"': return string();
+    case 't': return word("true");
+    case 'f': return word("false");
+    case 'n': return word("null");
+    default: return number();
+  }
+}
+
+bool JsonText::key() {
+  skip_space();
+  if (!string()) return false;
+  skip_space();
+  if (!next_is(':')) return false;
+  ++at_;
+  return true;
+}
+
+bool JsonText::value() {
+  std::array<bool, kMaxTextNesting> in_object{};
+  std::size_t depth = 0;
+  for (;;) {
+    skip_space();
+    if (at_ >= text_.size()) return false;
+    const char opening = text_[at_];
+    if (opening == '{' || opening == '[') {
+      if (depth == kMaxTextNesting) return false;
+      in_object[depth++] = opening == '{';
+      ++at_;
+      skip_space();
+      if (!next_is(opening == '{' ? '}' : ']')) {
+        if (opening == '{' && !key()) return false;
+        continue;
+      }
+      ++at_;
+      --depth;
+    } else if (!scalar()) {
+      return false;
+    }
+    // A value is complete: close what ends here, or go on to the next element.
+    for (;;) {
+      skip_space();
+      if (depth == 0) return true;
+      const bool object = in_object[depth - 1];
+      if (next_is(',')) {
+        ++at_;
+        if (object && !key()) return false;
+        break;
+      }
+      if (!next_is(object ? '}' : ']')) return false;
+      ++at_;
+      --depth;
+    }
+  }
+}
+
+std::optional<std::size_t> json_problem(std::string_view text) {
+  JsonText reader(text);
+  if (!reader.value() || reader.at() != text.size()) return reader.at();
+  return std::nullopt;
+}
+
+std::optional<std::vector<JsonMember>> read_members(std::string_view text, Range range) {
+  JsonText reader(text.substr(0, range.end));
+  reader.move_to(range.begin);
+  reader.skip_space();
+  if (!reader.next_is('{')) return std::nullopt;
+  std::vector<JsonMember> members;
+  reader.move_to(reader.at() + 1);
+  reader.skip_space();
+  bool closed = reader.next_is('}');
+  while (!closed) {
+    JsonMember member;
+    reader.skip_space();
+    member.key_range.begin = reader.at();
+    if (!reader.string()) return std::nullopt;
+    member.key_range.end = reader.at();
+    member.key = unescape_json(text.substr(member.key_range.begin + 1, reader.at() - member.key_range.begin - 2));
+    reader.skip_space();
+    if (!reader.next_is(':')) return std::nullopt;
+    reader.move_to(reader.at() + 1);
+    reader.skip_space();
+    member.value.begin = reader.at();
+    if (!reader.value()) return std::nullopt;
+    member.value.end = reader.at();
+    while (member.value.end > member.value.begin && is_json_space(text[member.value.end - 1])) --member.value.end;
+    members.push_back(std::move(member));
+    closed = reader.next_is('}');
+    if (!closed && !reader.next_is(',')) return std::nullopt;
+    if (!closed) reader.move_to(reader.at() + 1);
+  }
+  reader.move_to(reader.at() + 1);
+  reader.skip_space();
+  return reader.at() == range.end ? std::optional(std::move(members)) : std::nullopt;
+}
+
+std::string unescape_json(std::string_view inner) {
+  std::string out;
+  out.reserve(inner.size());
+  for (std::size_t i = 0; i < inner.size(); ++i) {
+    if (inner[i] != '\\') {
+      out += inner[i];
+      continue;
+    }
+    const char c = inner[++i];
+    if (c != 'u') {
+      out += simple_escape(c);
+      continue;
+    }
+    std::uint32_t code = four_hex_digits(inner.substr(i + 1));
+    i += 4;
+    const bool high = code >= 0xD800 && code < 0xDC00;
+    if (high && inner.substr(i + 1, 2) == "\\u") {
+      const std::uint32_t low = four_hex_digits(inner.substr(i + 3));
+      if (low >= 0xDC00 && low < 0xE000) {
+        code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
+        i += 6;
+      }
+    }
+    append_utf8(out, code);
+  }
+  return out;
+}
+
+std::string escape_json(std::string_view bytes) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string out;
+  out.reserve(bytes.size());
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (byte < 0x20) {
+      out += "\\u00";
+      out += kDigits[byte >> 4];
+      out += kDigits[byte & 15];
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+std::string canonical_json(std::string_view valid_json) {
+  return Canonical(valid_json).run({0, valid_json.size()});
+}
+
+}  // namespace sandboxes::internal
