@@ -1,4 +1,5 @@
 /** HTTPS and HTTP servers of a test's own, that stand where a public name points, and what signs their certificates. */
+import "reflect-metadata";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer as createHttpServer, type RequestListener } from "node:http";
 import { createServer as createHttpsServer } from "node:https";

@@ -56,6 +56,8 @@ export interface WorkerAddress {
 /** A call may overtake the start of its container on another connection; this bounds its wait. */
 const overtakeMs = 10_000;
 const maxRemembered = 4096;
+/** Shorter than the 5 s after which workerd closes an idle connection, so that none is used as it closes. */
+const workerIdleMs = 4_000;
 
 interface Call {
   operation: EngineOperation;
@@ -72,7 +74,7 @@ export class EngineHost {
   readonly #over = new Set<string>();
   readonly #watchers = new Map<RunningContainer, Set<ServerResponse>>();
   readonly #authorities = new AuthorityPool();
-  readonly #workerAgent = new Agent({ keepAlive: true });
+  readonly #workerAgent = new Agent({ keepAlive: true, timeout: workerIdleMs });
   readonly #server: Server;
   readonly #sessions: ControlSessions;
   readonly #outbound: Outbound;

@@ -74,9 +74,11 @@ export function forward(
       incoming.statusMessage,
       endToEnd(incoming.rawHeaders, options.drop).flat(),
     );
-    // Without this an event stream's head would wait for its first event.
-    response.flushHeaders();
     pipeline(incoming, response, () => undefined);
+    // An event stream's head does not wait for its first event; that of any other answer goes out with its first bytes.
+    setImmediate(() => {
+      if (!response.writableEnded && !response.destroyed) response.flushHeaders();
+    });
   });
   outgoing.on("error", (error) => {
     if (response.headersSent) response.destroy();
@@ -85,7 +87,12 @@ export function forward(
   response.on("close", () => {
     if (!response.writableFinished) outgoing.destroy();
   });
-  pipeline(request, outgoing, () => undefined);
+  if (hasBody(request)) pipeline(request, outgoing, () => undefined);
+  else outgoing.end();
+}
+
+export function hasBody({ headers }: IncomingMessage): boolean {
+  return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 }
 
 /** Carries an upgrade: both sides become one byte stream once the peer has agreed; any other answer is passed on as it is. */

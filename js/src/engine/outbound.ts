@@ -17,7 +17,7 @@ import { createConnection, isIP, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { rootCertificates } from "node:tls";
 import { maxHeaderBytes, sendError } from "./egress.ts";
-import { answerOn, forward, forwardUpgrade, requestHeaders } from "./http-forward.ts";
+import { answerOn, forward, forwardUpgrade, hasBody, requestHeaders } from "./http-forward.ts";
 import { connectionHeader, engineHeader, engineHeaderPrefix } from "./protocol.ts";
 
 export interface OutboundOptions {
@@ -97,7 +97,10 @@ export class Outbound {
         else
           forward(incoming, response, outgoing, {
             drop: isInternal,
-            refuse: (error) => refuse(response, url, error),
+            refuse: (error) => {
+              if (mayRepeat(incoming, outgoing)) this.serve(incoming, response, url, literal);
+              else refuse(response, url, error);
+            },
           });
       },
       (error: Error) => refuse(response, url, error),
@@ -215,6 +218,12 @@ function parseUpstream(upstream: string, scheme: "http" | "https"): Destination 
     tls: scheme === "https" && parts[1] === undefined,
     upstream: true,
   };
+}
+
+/** The origin closed a kept connection as it was taken up again; a request without effect or body goes on another one. */
+function mayRepeat(incoming: IncomingMessage, outgoing: ClientRequest): boolean {
+  const { method = "" } = incoming;
+  return outgoing.reusedSocket && ["GET", "HEAD", "OPTIONS"].includes(method) && !hasBody(incoming);
 }
 
 function isInternal(name: string): boolean {
