@@ -72,6 +72,11 @@ export class Boundary {
     }
   }
 
+  /** Size of the wasm memory: it grows and never shrinks. */
+  memoryBytes(): number {
+    return this.#module.HEAPU8.length;
+  }
+
   #run(index: number, json: string, body: string | Uint8Array | undefined): Answer {
     if (typeof body === "string") requireWellFormed(body);
     const jsonRoom = this.#room(json);

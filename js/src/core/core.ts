@@ -1,6 +1,6 @@
 import type { Boundary } from "./boundary.ts";
 import { CoreEgressPolicy, CoreProjection } from "./handles.ts";
-import { asciiHost, asciiPolicy } from "./hosts.ts";
+import { asciiHost, asciiLocation, asciiPolicy } from "./hosts.ts";
 import type {
   Claim,
   ClaimRequest,
@@ -15,12 +15,13 @@ import type {
   HeaderPairs,
   Identity,
   Material,
+  NextHop,
   OpenAiRewrite,
   Projection,
   ProjectionState,
   SnapshotManifest,
 } from "./types.ts";
-import { bodyLike } from "./values.ts";
+import { bodyLike, withNulls } from "./values.ts";
 
 /** Names the arguments of each function and hands them on; nothing is decided here. */
 export function makeCore(boundary: Boundary): Core {
@@ -127,7 +128,8 @@ function environmentFunctions(
     validateExec: (call) => {
       ask("validateExec", call);
     },
-    mergeEnv: (call) => ask("mergeEnv", call),
+    // JSON has no undefined, and an unset that is lost would never reach the history.
+    mergeEnv: (call) => ask("mergeEnv", { ...call, changes: withNulls(call.changes) }),
     effectiveEnv: (layers) => ask("effectiveEnv", layers),
     githubTokenEnv: (connections: readonly Connection[]) => ask("githubTokenEnv", { connections }),
     gitConfigShell: (call) => ask("gitConfigShell", call),
@@ -147,15 +149,17 @@ function placeholderFunctions(
   | "scrubPatterns"
 > {
   return {
-    scanPlaceholders: ({ body, ...request }: CoreRequest) => ask("scanPlaceholders", request, body),
+    scanPlaceholders: ({ body, ...request }: CoreRequest) =>
+      ask("scanPlaceholders", { ...request, url: asciiHost(request.url) }, body),
     substitutePlaceholders: ({ body, ...request }: CoreRequest, values: Record<string, string>) => {
-      const answer = boundary.call("substitutePlaceholders", { ...request, values }, body);
+      const input = { ...request, url: asciiHost(request.url), values };
+      const answer = boundary.call("substitutePlaceholders", input, body);
       const changed = answer.value as { url: string; headers: [string, string][] };
       return answer.body === undefined ? changed : { ...changed, body: bodyLike(body, answer.body) };
     },
     selectSecretField: (material: Material, field?: string) => ask("selectSecretField", { material, field }),
     checkSecretPin: ({ origins, url }) => {
-      ask("checkSecretPin", { origins, url: asciiHost(url) });
+      ask("checkSecretPin", { origins: origins.map(asciiHost), url: asciiHost(url) });
     },
     checkSecretMaterial: (material: unknown) => {
       ask("checkSecretMaterial", { material });
@@ -179,7 +183,14 @@ function egressFunctions(
   return {
     compileEgressPolicy: (policy: EgressPolicyDocument): EgressPolicy =>
       new CoreEgressPolicy(boundary, ask("compileEgressPolicy", { policy: asciiPolicy(policy) })),
-    nextHop: (call) => ask("nextHop", call),
+    nextHop: ({ request: { body, ...request }, response, origins }) => {
+      const hop: NextHop = ask("nextHop", {
+        request: { ...request, url: asciiHost(request.url) },
+        response: asciiLocation(response, request.url),
+        origins: origins?.map(asciiHost),
+      });
+      return hop.keepsBody && body !== undefined ? { ...hop, body } : hop;
+    },
     denyResponse: (decision) => ask("denyResponse", { decision }),
     classifyAddress: (ip: string) => ask("classifyAddress", { ip }),
     webSocketResponseHeaders: (request: { headers: HeaderPairs }, response: { headers: HeaderPairs }) =>
@@ -188,7 +199,7 @@ function egressFunctions(
       body,
       ...request
     }: CoreRequest & { method: string; gateway: GatewayOptions }) => {
-      const answer = boundary.call("rewriteOpenAiRequest", request, body);
+      const answer = boundary.call("rewriteOpenAiRequest", { ...request, url: asciiHost(request.url) }, body);
       const rewritten = answer.value as OpenAiRewrite;
       if (rewritten.notRouted !== undefined || answer.body === undefined) return rewritten;
       return { ...rewritten, body: bodyLike(body, answer.body) };

@@ -1,4 +1,4 @@
-import type { EgressPolicyDocument } from "./types.ts";
+import type { EgressPolicyDocument, RedirectResponse } from "./types.ts";
 
 /** The core takes ASCII hosts only: what an internationalised name means is the platform's to say. */
 const NON_ASCII = /[^\p{ASCII}]/u;
@@ -31,4 +31,15 @@ function asciiName(host: string): string {
   if (!NON_ASCII.test(host)) return host;
   const url = URL.parse(`http://${host}`);
   return url === null ? host : url.hostname;
+}
+
+/** The response with its Location absolute and in ASCII, where it was not ASCII; unchanged otherwise. */
+export function asciiLocation(response: RedirectResponse, base: string): RedirectResponse {
+  const location = response.location ?? locationOf(response);
+  if (location === undefined || !NON_ASCII.test(location)) return response;
+  return { ...response, location: URL.parse(location, base)?.href ?? location };
+}
+
+function locationOf(response: RedirectResponse): string | undefined {
+  return response.headers?.find(([name]) => name.toLowerCase() === "location")?.[1];
 }

@@ -85,6 +85,14 @@ export type OpenAiRewrite =
     }
   | { notRouted: string };
 
+/** A response that redirects. */
+export interface RedirectResponse {
+  status: number;
+  headers?: HeaderPairs;
+  /** Wins over the header. */
+  location?: string;
+}
+
 /** Where a redirect leads. */
 export interface NextHop {
   method: string;
@@ -92,6 +100,8 @@ export interface NextHop {
   headers: [name: string, value: string][];
   /** Whether the request's body goes along. */
   keepsBody: boolean;
+  /** The request's own, when it goes along and was given. */
+  body?: string | Uint8Array;
 }
 
 /** A secret's value: a text, or an object whose fields placeholders name. */
@@ -171,11 +181,12 @@ export interface EgressCore {
   scrubPatterns(material: Material): string[];
 
   compileEgressPolicy(policy: EgressPolicyDocument): EgressPolicy;
+  /** @throws SandboxError where the redirect may not, or cannot, be followed */
   nextHop(call: {
-    request: { method: string; url: string; headers: HeaderPairs };
-    response: { status: number; headers: HeaderPairs };
-    /** null for a request that carried no secret. */
-    origins: readonly string[] | null;
+    request: CoreRequest & { method: string };
+    response: RedirectResponse;
+    /** Absent or null for a request that carried no secret. */
+    origins?: readonly string[] | null;
   }): NextHop;
   denyResponse(decision: {
     kind?: "deny";

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Runs every fuzzer for FUZZ_SECONDS (60) each, from the committed corpus; names on the command line choose some. What is found
+# new stays in build/fuzz-corpus, what crashes in build/fuzz-crashes.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$root"
+export PATH="$root/node_modules/.bin:$PATH"
+seconds=${FUZZ_SECONDS:-60}
+
+cmake --preset fuzz >/dev/null
+cmake --build build/fuzz --target $(cd tests/fuzz && ls ./*_fuzzer.cpp | xargs -n1 basename | sed 's/\.cpp$//')
+mkdir -p build/fuzz-crashes
+for fuzzer in build/fuzz/tests/fuzz/*_fuzzer; do
+  name=$(basename "$fuzzer" _fuzzer)
+  [ $# -eq 0 ] || [[ " $* " == *" $name "* ]] || continue
+  mkdir -p "build/fuzz-corpus/$name"
+  printf '== %s for %s s\n' "$name" "$seconds"
+  log="build/fuzz-corpus/$name.log"
+  if ! "$fuzzer" "build/fuzz-corpus/$name" "tests/fuzz/corpus/$name" -max_total_time="$seconds" -max_len=4096 -timeout=10 \
+    -rss_limit_mb=2048 -artifact_prefix="build/fuzz-crashes/$name-" -print_final_stats=1 >"$log" 2>&1; then
+    tail -n 40 "$log"
+    exit 1
+  fi
+  grep number_of_executed_units "$log"
+done

@@ -1,0 +1,93 @@
+#include "boundary.hpp"
+
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <set>
+#include <string>
+
+using namespace sandboxes::bindings;
+using Json = nlohmann::json;
+
+namespace {
+
+std::string code_of(std::string_view answer) {
+  return Json::parse(answer)["error"]["code"].get<std::string>();
+}
+
+Json value_of(std::string_view answer) {
+  const Json json = Json::parse(answer);
+  INFO(answer);
+  REQUIRE(json.contains("value"));
+  return json["value"];
+}
+
+}  // namespace
+
+TEST_CASE("functions have names of their own") {
+  std::set<std::string_view> names;
+  for (const FunctionEntry& entry : all_functions()) {
+    INFO(entry.name);
+    CHECK(names.insert(entry.name).second);
+  }
+}
+
+TEST_CASE("lengths that lie are refused, and nothing beyond the buffer is read") {
+  Boundary boundary;
+  boundary.call(0, 0, false);
+  CHECK(code_of(boundary.answer()) == "invalid_json");
+  std::uint8_t* place = boundary.reserve(100);
+  REQUIRE(place != nullptr);
+  const std::uint32_t length = 4000;
+  std::memcpy(place, &length, sizeof length);
+  boundary.call(0, 100, false);
+  CHECK(code_of(boundary.answer()) == "invalid_json");
+  boundary.call(0, 1'000'000, false);
+  CHECK(code_of(boundary.answer()) == "invalid_json");
+  boundary.call(99'999, 100, false);
+  CHECK(code_of(boundary.answer()) == "unknown_function");
+}
+
+TEST_CASE("more than 32 MiB finds no place") {
+  Boundary boundary;
+  CHECK(boundary.reserve(32 * 1024 * 1024 + 5) == nullptr);
+  const std::string large(32 * 1024 * 1024 + 1, ' ');
+  CHECK(code_of(boundary.call("limits", large)) == "input_too_large");
+  CHECK(value_of(boundary.call("limits", "{}"))["nesting"] == 64);
+}
+
+TEST_CASE("a large call leaves a boundary that works") {
+  Boundary boundary;
+  std::string events = "[";
+  for (int i = 1; i <= 40'000; ++i) {
+    events += (i > 1 ? "," : "") + std::string(R"({"offset":)") + std::to_string(i) +
+              R"(,"type":"events.iterate.com/sandbox/started","payload":{}})";
+  }
+  events += "]";
+  CHECK(value_of(boundary.call("foldProjection", "{}", events))["offset"] == 40'000);
+  CHECK(value_of(boundary.call("foldProjection", "{}", "[]"))["offset"] == 0);
+}
+
+TEST_CASE("a handle names one life of a slot") {
+  Boundary boundary;
+  const auto handle = value_of(boundary.call("createProjection", "{}")).get<std::int64_t>();
+  const std::string arguments = Json{{"handle", handle}}.dump();
+  const std::string event = R"([{"offset":1,"type":"events.iterate.com/sandbox/started","payload":{}}])";
+  CHECK(value_of(boundary.call("projectionApply", arguments, event)) == 1);
+  CHECK(value_of(boundary.call("projectionState", arguments))["running"] == true);
+  CHECK(value_of(boundary.call("projectionFree", arguments)) == true);
+  CHECK(value_of(boundary.call("projectionFree", arguments)) == false);
+  const auto next = value_of(boundary.call("createProjection", "{}")).get<std::int64_t>();
+  CHECK(next != handle);
+  CHECK(code_of(boundary.call("projectionState", arguments)) == "unknown_handle");
+  CHECK(boundary.session().projections.count() == 1);
+}
+
+TEST_CASE("a batch that is refused changes nothing") {
+  Boundary boundary;
+  const auto handle = value_of(boundary.call("createProjection", "{}")).get<std::int64_t>();
+  const std::string arguments = Json{{"handle", handle}}.dump();
+  const std::string half =
+      R"([{"offset":1,"type":"events.iterate.com/sandbox/started","payload":{}},{"offset":"2"}])";
+  CHECK(code_of(boundary.call("projectionApply", arguments, half)) == "invalid_event");
+  CHECK(value_of(boundary.call("projectionState", arguments))["offset"] == 0);
+}

@@ -1,0 +1,53 @@
+#include "sandboxes/strings.hpp"
+
+#include <catch2/catch.hpp>
+
+using namespace sandboxes;
+
+TEST_CASE("base64 goes there and back, and has one spelling") {
+  CHECK(base64_encode("") == "");
+  CHECK(base64_encode("f") == "Zg==");
+  CHECK(base64_encode("foobar") == "Zm9vYmFy");
+  std::string bytes;
+  for (int i = 0; i < 256; ++i) {
+    bytes += static_cast<char>(i);
+    CHECK(base64_decode(base64_encode(bytes)) == bytes);
+  }
+  for (const auto* text : {"Z", "Zg", "Zg=", "Zg===", "=Zg=", "Zh==", "Zm9=", "Zm9v!mFy", "Zm9v YmFy"}) {
+    INFO(text);
+    CHECK_FALSE(base64_decode(text).has_value());
+  }
+}
+
+TEST_CASE("UTF-8 is checked to the last form") {
+  for (const auto* text : {"", "plain", "\xC3\xA4", "\xE2\x82\xAC", "\xF0\x9F\x98\x80", "\xF4\x8F\xBF\xBF"}) {
+    CHECK_FALSE(first_invalid_utf8(text).has_value());
+  }
+  CHECK(first_invalid_utf8("ab\xFF") == 2U);
+  for (const auto* text :
+       {"\xC0\x80", "\xC1\xBF", "\xE0\x80\x80", "\xED\xA0\x80", "\xF0\x80\x80\x80", "\xF4\x90\x80\x80",
+        "\xF5\x80\x80\x80", "\x80", "\xC3", "\xE2\x82", "\xF0\x9F\x98"}) {
+    CHECK(first_invalid_utf8(text) == 0U);
+  }
+}
+
+TEST_CASE("messages hold nothing that a log cannot") {
+  CHECK(quoted("a\"b\\c") == "\"a\\\"b\\\\c\"");
+  CHECK(quoted("a\nb\x7F\xC3") == "\"a\\x0Ab\\x7F\\xC3\"");
+  CHECK(quoted(std::string(200, 'x')) == "\"" + std::string(120, 'x') + "\"... (200 bytes)");
+  CHECK(character_name("?", 0) == "'?'");
+  CHECK(character_name("\t", 0) == "U+0009");
+  CHECK(character_name(" ", 0) == "U+0020");
+  CHECK(character_name("\xC3\xA4", 0) == "U+00E4");
+  CHECK(character_name("\xF0\x9F\x98\x80", 0) == "U+01F600");
+  CHECK(character_name("\xFF", 0) == "byte 0xFF");
+  CHECK(character_name("", 0) == "the end");
+}
+
+TEST_CASE("case and blanks are ASCII's") {
+  CHECK(to_lower_ascii("AbC\xC3\x84") == "abc\xC3\x84");
+  CHECK(equals_ignoring_case("Content-Type", "content-type"));
+  CHECK_FALSE(equals_ignoring_case("a", "ab"));
+  CHECK(trim(" \tx y\t ") == "x y");
+  CHECK(trim(" \t") == "");
+}
