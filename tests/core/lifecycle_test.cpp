@@ -90,9 +90,10 @@ std::string code(const Result<void>& refused) {
 
 TEST_CASE("what was never created refuses everything and changes nothing") {
   Driver driver;
-  for (const Request& request : {Request{AssertCreated{}}, Request{Start{}}, Request{Sleep{}}, Request{Restart{}},
-                                 Request{Kill{}}, Request{Destroy{}}, Request{SetKeepAlive{true}},
-                                 Request{SetSleepAfter{5.0}}, Request{SetEnvVars{}}, Request{Admit{"exec"}}}) {
+  for (const Request& request :
+       {Request{AssertCreated{}}, Request{Start{}}, Request{Sleep{}}, Request{Restart{}}, Request{Kill{}},
+        Request{Destroy{}}, Request{SetKeepAlive{true}}, Request{SetSleepAfter{5.0}}, Request{SetEnvVars{}},
+        Request{Admit{"exec"}}}) {
     CHECK(code(driver.ask(request)) == "sandbox_not_found");
     CHECK(driver.state == initial_state());
   }
@@ -105,7 +106,8 @@ TEST_CASE("create appends created, then configured, and is done when both are on
   CHECK(driver.events[0].name == "created");
   CHECK(driver.events[1].name == "configured");
   CHECK_FALSE(driver.proceeds());
-  CHECK(code(driver.ask(Create{{"basic", std::string("10m"), true, EnvMap{{"A", "1"}}}})) == "creation_in_progress");
+  CHECK(code(driver.ask(Create{{"basic", std::string("10m"), true, EnvMap{{"A", "1"}}}})) ==
+        "creation_in_progress");
   CHECK(code(driver.ask(Start{})) == "creation_unfinished");
   driver.append_all();
   REQUIRE(driver.ask(Create{{"basic", std::string("10m"), true, EnvMap{{"A", "1"}}}}, 0).has_value());
@@ -132,8 +134,9 @@ TEST_CASE("an unfinished creation is resumed by the same input only, and keeps i
 TEST_CASE("create is for this class's type, a sandbox path, and env without raw secrets") {
   Driver driver;
   CHECK(code(driver.ask(Create{{"lite", {}, {}, {}}})) == "instance_type_mismatch");
-  CHECK(code(driver.ask(Create{{"basic", {}, {}, EnvMap{{"K", "ghp_0123456789abcdefghijABCDEFGHIJ012345"}}}})) ==
-        "raw_secret");
+  CHECK(code(driver.ask(
+            Create{{"basic", {}, {}, EnvMap{{"K", "ghp_0123456789abcdefghijABCDEFGHIJ012345"}}}})) ==
+        "raw_secret_refused");
   CHECK(driver.state == initial_state());
   const Command elsewhere{Create{{"basic", {}, {}, {}}}, Identity{"prj_1", "/sandboxes/a/b"}, std::nullopt};
   CHECK_FALSE(decide(driver.state, elsewhere, driver.context).has_value());
