@@ -141,7 +141,7 @@ ControllerPlaces find_controllers() {
           find_controller(mounts, memberships, "cpu")};
 }
 
-bool ContainerGroups::make(const std::string& whole, bool unified) {
+bool ContainerGroups::make(const std::string& whole, bool unified, bool holds_agent) {
   if (std::find(directories_.begin(), directories_.end(), whole) != directories_.end()) return true;
   if (::mkdir(whole.c_str(), 0755) != 0) return false;
   directories_.push_back(whole);
@@ -159,8 +159,54 @@ bool ContainerGroups::make(const std::string& whole, bool unified) {
   Fd procs(::open((commands + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));
   if (!procs) return false;
   command_procs_.push_back(std::move(procs));
-  agent_groups_.push_back(agent + "/cgroup.procs");
+  if (holds_agent) agent_groups_.push_back(agent + "/cgroup.procs");
   return true;
+}
+
+void ContainerGroups::limit_memory(const ControllerPlace& place, const std::string& name,
+                                   const Limits& limits) {
+  if (limits.memory_bytes == 0 || place.parent.empty()) return;
+  const std::string whole = place.parent + "/" + name;
+  // The agent keeps a reserve, so that a hog is killed rather than the agent that has to say so.
+  const std::uint64_t reserve = std::min<std::uint64_t>(limits.memory_bytes / 8, std::uint64_t{32} << 20U);
+  const std::string commands = std::to_string(limits.memory_bytes - reserve);
+  const std::string file = place.unified ? "/memory.max" : "/memory.limit_in_bytes";
+  if (!make(whole, place.unified, true) || !poke(whole + file, std::to_string(limits.memory_bytes)) ||
+      !poke(whole + "/commands" + file, commands)) {
+    return;
+  }
+  memory_events_ = whole + "/commands" + (place.unified ? "/memory.events" : "/memory.oom_control");
+  if (place.unified) (void)poke(whole + "/memory.swap.max", "0");
+  if (!place.unified) (void)poke(whole + "/commands/memory.memsw.limit_in_bytes", commands);
+}
+
+void ContainerGroups::limit_pids(const ControllerPlace& place, const std::string& name,
+                                 const Limits& limits) {
+  if (limits.pids == 0 || place.parent.empty()) return;
+  const std::string whole = place.parent + "/" + name;
+  constexpr std::uint64_t agent_reserve = 64;
+  limits_pids_ = make(whole, place.unified, true) &&
+                 poke(whole + "/pids.max", std::to_string(limits.pids + agent_reserve)) &&
+                 poke(whole + "/commands/pids.max", std::to_string(limits.pids));
+}
+
+void ContainerGroups::limit_cpu(const ControllerPlace& place, const std::string& name, const Limits& limits) {
+  if ((limits.cpu_weight == 0 && limits.cpu_quota <= 0) || place.parent.empty()) return;
+  const std::string whole = place.parent + "/" + name;
+  constexpr double period = 100000;
+  const auto quota = std::to_string(static_cast<std::uint64_t>(std::max(1000.0, limits.cpu_quota * period)));
+  // In version 1, where every controller has a tree of its own, the agent stays out of this one.
+  bool done = make(whole, place.unified, place.unified);
+  if (done && limits.cpu_weight > 0) {
+    const auto shares = std::to_string(std::max<std::uint64_t>(2, limits.cpu_weight * 1024 / 100));
+    done = place.unified ? poke(whole + "/cpu.weight", std::to_string(limits.cpu_weight)).has_value()
+                         : poke(whole + "/commands/cpu.shares", shares).has_value();
+  }
+  if (done && limits.cpu_quota > 0) {
+    done = place.unified ? poke(whole + "/commands/cpu.max", quota + " 100000").has_value()
+                         : poke(whole + "/commands/cpu.cfs_quota_us", quota).has_value();
+  }
+  limits_cpu_ = done;
 }
 
 ContainerGroups ContainerGroups::create(const LaunchConfig& config) {
@@ -169,52 +215,15 @@ ContainerGroups ContainerGroups::create(const LaunchConfig& config) {
   const pid_t pid = ::getpid();
   const std::string name =
       std::string(prefix) + std::to_string(pid) + "-" + start_time(pid) + "." + config.id;
-  const Limits& limits = config.limits;
-  if (limits.memory_bytes > 0 && !places.memory.parent.empty()) {
-    const auto& place = places.memory;
-    remove_stale(place.parent);
-    const std::string whole = place.parent + "/" + name;
-    // The agent keeps a reserve, so that a hog is killed rather than the agent that has to say so.
-    const std::uint64_t reserve = std::min<std::uint64_t>(limits.memory_bytes / 8, std::uint64_t{32} << 20U);
-    const std::string commands = std::to_string(limits.memory_bytes - reserve);
-    const std::string file = place.unified ? "/memory.max" : "/memory.limit_in_bytes";
-    if (groups.make(whole, place.unified) && poke(whole + file, std::to_string(limits.memory_bytes)) &&
-        poke(whole + "/commands" + file, commands)) {
-      groups.memory_events_ =
-          whole + "/commands" + (place.unified ? "/memory.events" : "/memory.oom_control");
-      if (place.unified) (void)poke(whole + "/memory.swap.max", "0");
-      if (!place.unified) (void)poke(whole + "/commands/memory.memsw.limit_in_bytes", commands);
-    }
+  std::vector<std::string> seen;
+  for (const auto* place : {&places.memory, &places.pids, &places.cpu}) {
+    if (place->parent.empty() || std::find(seen.begin(), seen.end(), place->parent) != seen.end()) continue;
+    remove_stale(place->parent);
+    seen.push_back(place->parent);
   }
-  if (limits.pids > 0 && !places.pids.parent.empty()) {
-    const auto& place = places.pids;
-    remove_stale(place.parent);
-    const std::string whole = place.parent + "/" + name;
-    constexpr std::uint64_t agent_reserve = 64;
-    groups.limits_pids_ = groups.make(whole, place.unified) &&
-                          poke(whole + "/pids.max", std::to_string(limits.pids + agent_reserve)) &&
-                          poke(whole + "/commands/pids.max", std::to_string(limits.pids));
-  }
-  if ((limits.cpu_weight > 0 || limits.cpu_quota > 0) && !places.cpu.parent.empty()) {
-    const auto& place = places.cpu;
-    remove_stale(place.parent);
-    const std::string whole = place.parent + "/" + name;
-    constexpr double period = 100000;
-    const auto quota =
-        std::to_string(static_cast<std::uint64_t>(std::max(1000.0, limits.cpu_quota * period)));
-    bool done = groups.make(whole, place.unified);
-    if (done && limits.cpu_weight > 0) {
-      const auto shares = std::to_string(std::max<std::uint64_t>(2, limits.cpu_weight * 1024 / 100));
-      done = place.unified ? poke(whole + "/cpu.weight", std::to_string(limits.cpu_weight)).has_value()
-                           : poke(whole + "/commands/cpu.shares", shares).has_value();
-    }
-    if (done && limits.cpu_quota > 0) {
-      done = place.unified ? poke(whole + "/commands/cpu.max", quota + " 100000").has_value()
-                           : poke(whole + "/commands/cpu.cfs_quota_us", quota).has_value();
-    }
-    // In version 1 the agent stays outside this hierarchy's limits altogether: nothing to join.
-    groups.limits_cpu_ = done;
-  }
+  groups.limit_memory(places.memory, name, config.limits);
+  groups.limit_pids(places.pids, name, config.limits);
+  groups.limit_cpu(places.cpu, name, config.limits);
   return groups;
 }
 

@@ -48,7 +48,15 @@ void limit(int resource, rlim_t value) {
   ::setrlimit(static_cast<__rlimit_resource>(resource), &both);
 }
 
-void set_rlimits(const ContainerPlan& plan) {
+/// What control groups do for this container, as the launcher's `go` says; the rest is left to rlimits.
+struct GroupGrant {
+  Fd memory_events;
+  std::vector<Fd> commands;
+  bool memory = false;
+  bool pids = false;
+};
+
+void set_rlimits(const ContainerPlan& plan, const GroupGrant& grant) {
   const Limits& limits = plan.root.config.limits;
   limit(RLIMIT_CORE, 0);
   rlimit files{};
@@ -56,8 +64,8 @@ void set_rlimits(const ContainerPlan& plan) {
     files.rlim_cur = std::min<rlim_t>(files.rlim_max, 65536);
     ::setrlimit(RLIMIT_NOFILE, &files);
   }
-  if (plan.process_rlimits && limits.pids > 0) limit(RLIMIT_NPROC, limits.pids);
-  if (plan.memory_rlimits && limits.memory_bytes > 0) limit(RLIMIT_DATA, limits.memory_bytes);
+  if (!grant.pids && limits.pids > 0) limit(RLIMIT_NPROC, limits.pids);
+  if (!grant.memory && limits.memory_bytes > 0) limit(RLIMIT_DATA, limits.memory_bytes);
   // Root's scratch is a file system of its own size.
   if (!plan.root.identity.privileged() && limits.disk_bytes > 0) limit(RLIMIT_FSIZE, limits.disk_bytes);
 }
@@ -89,30 +97,48 @@ void reset_signals() {
   ::sigprocmask(SIG_SETMASK, &held, nullptr);
 }
 
-SysStatus prepare(const ContainerPlan& plan, const Fd& launcher) {
+SysResult<GroupGrant> wait_for_go(const Fd& launcher) {
+  auto answer = receive_message(launcher.get());
+  if (!answer) return tl::make_unexpected(answer.error());
+  std::string_view text = answer->text;
+  // The launcher is gone or has given up, and has said why itself.
+  if (text.substr(0, message_go.size()) != message_go) ::_exit(1);
+  GroupGrant grant;
+  grant.memory = text.find(message_go_memory) != std::string_view::npos;
+  grant.pids = text.find(message_go_pids) != std::string_view::npos;
+  for (auto& descriptor : answer->descriptors) {
+    if (grant.memory && !grant.memory_events) {
+      grant.memory_events = std::move(descriptor);
+    } else {
+      grant.commands.push_back(std::move(descriptor));
+    }
+  }
+  return grant;
+}
+
+SysResult<GroupGrant> prepare(const ContainerPlan& plan, const Fd& launcher) {
   const auto sockets = set_up_network(plan.root.config.ports);
   if (!sockets) return tl::make_unexpected(sockets.error());
   std::vector<int> fds{sockets->dns_udp.get(), sockets->dns_tcp.get(), sockets->relay_v4.get()};
   if (sockets->relay_v6) fds.push_back(sockets->relay_v6.get());
-  if (auto sent = send_message(launcher.get(), message_network, fds); !sent) return sent;
-  const auto answer = receive_message(launcher.get());
-  if (!answer) return tl::make_unexpected(answer.error());
-  // The launcher is gone or has given up, and has said why itself.
-  if (answer->text != message_go) ::_exit(1);
+  if (auto sent = send_message(launcher.get(), message_network, fds); !sent)
+    return tl::make_unexpected(sent.error());
+  auto grant = wait_for_go(launcher);
+  if (!grant) return grant;
   // The folders above the scratch may be closed to the ids inside, so it is entered before they are taken.
-  if (::chdir(plan.root.scratch.c_str()) != 0)
-    return failed("chdir_failed", "enter " + plan.root.scratch);
-  if (auto done = become_root_inside(); !done) return done;
-  if (auto done = enter_namespaces(plan); !done) return done;
+  if (::chdir(plan.root.scratch.c_str()) != 0) return failed("chdir_failed", "enter " + plan.root.scratch);
+  if (auto done = become_root_inside(); !done) return tl::make_unexpected(done.error());
+  if (auto done = enter_namespaces(plan); !done) return tl::make_unexpected(done.error());
   ::umask(022);
   ::setsid();
-  set_rlimits(plan);
+  set_rlimits(plan, *grant);
   reset_signals();
-  if (auto done = drop_privileges(); !done) return done;
+  if (auto done = drop_privileges(); !done) return tl::make_unexpected(done.error());
   // A change of ids clears this, so it comes after the last of them.
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
     return failed("pdeathsig_refused", "follow the launcher's death");
-  return install_seccomp();
+  if (auto done = install_seccomp(); !done) return tl::make_unexpected(done.error());
+  return grant;
 }
 
 // The launcher's own variables may be secrets of the machine; not even this process's memory keeps them.
@@ -122,7 +148,7 @@ void forget_environment() {
   ::clearenv();
 }
 
-agent::AgentConfig agent_config(const ContainerPlan& plan) {
+agent::AgentConfig agent_config(const ContainerPlan& plan, const GroupGrant& grant) {
   const LaunchConfig& config = plan.root.config;
   agent::AgentConfig settings;
   settings.control_listen_fd = plan.control_listen;
@@ -134,7 +160,7 @@ agent::AgentConfig agent_config(const ContainerPlan& plan) {
                   {"LANG", "C.UTF-8"},
                   {"HOSTNAME", config.hostname}};
   for (const auto& [key, value] : config.env) settings.env[key] = value;
-  settings.command_cgroup_fds = plan.command_cgroups;
+  for (const auto& group : grant.commands) settings.command_cgroup_fds.push_back(group.get());
   return settings;
 }
 
@@ -144,17 +170,17 @@ void run_container(const ContainerPlan& plan, Fd launcher) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::prctl(PR_SET_NAME, "sandboxd-init");
   forget_environment();
-  if (auto done = prepare(plan, launcher); !done) {
-    (void)send_message(launcher.get(), "!" + done.error().code + "\n" + done.error().text());
+  const auto grant = prepare(plan, launcher);
+  if (!grant) {
+    (void)send_message(launcher.get(), "!" + grant.error().code + "\n" + grant.error().text());
     ::_exit(1);
   }
-  const auto settings = agent_config(plan);
+  const auto settings = agent_config(plan, *grant);
   const auto sent = send_message(launcher.get(), message_ready);
   if (!sent) ::_exit(1);
-  std::vector<int> keep = plan.command_cgroups;
+  std::vector<int> keep = settings.command_cgroup_fds;
   keep.push_back(plan.control_listen);
-  keep.push_back(plan.memory_events);
-  (void)launcher.release();
+  keep.push_back(grant->memory_events.get());
   settle_descriptors(std::move(keep));
   ::_exit(agent::run_agent(settings));
 }

@@ -100,7 +100,9 @@ class Launch {
 
  private:
   SysStatus prepare_outside();
+  SysStatus make_groups();
   SysStatus make_file_system();
+  SysStatus send_go(const Fd& container);
   SysStatus finish_outside(const Fd& container);
 
   LaunchConfig config_;
@@ -109,7 +111,6 @@ class Launch {
   Scratch scratch_;
   NetworkSockets sockets_;
   Fd control_;
-  Fd memory_events_;
   std::optional<RootPlan> root_;
   pid_t pid_ = -1;
 };
@@ -134,11 +135,26 @@ SysStatus Launch::prepare_outside() {
   }
   root_.emplace(RootPlan{config_, identity_, scratch_path(config_.upper_dir), std::move(*etc),
                          std::move(skeleton), -1});
-  groups_ = ContainerGroups::create(config_);
-  if (groups_.limits_memory()) {
-    memory_events_ = Fd(::open(groups_.memory_events().c_str(), O_RDONLY | O_CLOEXEC));
-  }
   return {};
+}
+
+SysStatus Launch::make_groups() {
+  groups_ = ContainerGroups::create(config_);
+  return groups_.add_agent(pid_);
+}
+
+SysStatus Launch::send_go(const Fd& container) {
+  std::string text(message_go);
+  Fd memory_events;
+  std::vector<int> fds;
+  if (groups_.limits_memory()) {
+    memory_events = Fd(::open(groups_.memory_events().c_str(), O_RDONLY | O_CLOEXEC));
+    text += message_go_memory;
+    fds.push_back(memory_events.get());
+  }
+  if (groups_.limits_pids()) text += message_go_pids;
+  for (const int fd : groups_.command_fds()) fds.push_back(fd);
+  return send_message(container.get(), text, fds);
 }
 
 SysStatus Launch::make_file_system() {
@@ -159,7 +175,7 @@ SysStatus Launch::make_file_system() {
 SysStatus Launch::finish_outside(const Fd& container) {
   if (auto done = write_id_maps(pid_, identity_); !done) return done;
   SysStatus joined;
-  std::thread joining([&] { joined = groups_.add_agent(pid_); });
+  std::thread joining([&] { joined = make_groups(); });
   const auto made = make_file_system();
   joining.join();
   (void)!::chdir("/");
@@ -173,7 +189,7 @@ SysStatus Launch::finish_outside(const Fd& container) {
   auto& fds = network->descriptors;
   sockets_ = {std::move(fds[0]), std::move(fds[1]), std::move(fds[2]),
               fds.size() > 3 ? std::move(fds[3]) : Fd()};
-  if (auto done = send_message(container.get(), message_go); !done) return done;
+  if (auto done = send_go(container); !done) return done;
   const auto ready = receive_message(container.get());
   if (!ready) return tl::make_unexpected(ready.error());
   if (ready->text != message_ready) return tl::make_unexpected(parse_failure(ready->text));
@@ -192,13 +208,7 @@ SysStatus Launch::start() {
   if (!pid) return tl::make_unexpected(pid.error());
   if (*pid == 0) {
     ours.reset();
-    const ContainerPlan plan{*root_,
-                             control_.get(),
-                             groups_.command_fds(),
-                             memory_events_.get(),
-                             !groups_.limits_pids(),
-                             !groups_.limits_memory()};
-    run_container(plan, std::move(theirs));
+    run_container(ContainerPlan{*root_, control_.get()}, std::move(theirs));
   }
   pid_ = *pid;
   theirs.reset();

@@ -44,7 +44,10 @@ class ContainerGroups {
   void remove();
 
  private:
-  bool make(const std::string& whole, bool unified);
+  bool make(const std::string& whole, bool unified, bool holds_agent);
+  void limit_memory(const ControllerPlace& place, const std::string& name, const Limits& limits);
+  void limit_pids(const ControllerPlace& place, const std::string& name, const Limits& limits);
+  void limit_cpu(const ControllerPlace& place, const std::string& name, const Limits& limits);
 
   std::vector<std::string> directories_;  ///< outer before inner
   std::vector<std::string> agent_groups_;

@@ -12,17 +12,17 @@ namespace sandboxd {
 struct ContainerPlan {
   RootPlan root;
   int control_listen = -1;
-  std::vector<int> command_cgroups;
-  int memory_events = -1;        ///< for the agent: says whether the kernel killed a command for its memory
-  bool process_rlimits = false;  ///< no control group holds processes
-  bool memory_rlimits = false;   ///< no control group holds memory
 };
 
-// What the two sides say to each other: the container sends `network` with its sockets, the launcher answers
-// `go` when ids, groups and (as root) mounts are there, and the container ends with `ready`. An error is
-// `!code`, a newline, text.
+// What the two sides say to each other: the container sends `network` with its sockets; the launcher answers
+// `go` when ids, groups and (as root) mounts are there, with what it has by control groups; the container
+// ends with `ready`. An error is `!code`, a newline, text.
 inline constexpr std::string_view message_network = "network";
 inline constexpr std::string_view message_go = "go";
+inline constexpr std::string_view message_go_memory =
+    " memory";  ///< the first descriptor is the memory events file
+inline constexpr std::string_view message_go_pids =
+    " pids";  ///< the others are groups that commands belong to
 inline constexpr std::string_view message_ready = "ready";
 
 /// Runs in a fresh child in its own namespaces; never returns.
