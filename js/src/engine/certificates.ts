@@ -25,6 +25,8 @@ const dayMs = 86_400_000;
 const backdateMs = dayMs;
 /** A container lives for days at most; clients refuse leaf certificates of more than 825 days. */
 const validityMs = 365 * dayMs;
+/** By then the start that took an authority is over, and the next one does not slow it down. */
+const calmMs = 250;
 /** A sandbox that walks through names must not grow the host's memory without end. */
 const maxContexts = 512;
 
@@ -114,6 +116,7 @@ export class AuthorityPool {
   take(): Promise<CertificateAuthority> {
     const next = this.#next ?? CertificateAuthority.create();
     this.#next = null;
+    setTimeout(() => this.prepare(), calmMs).unref();
     return next;
   }
 }

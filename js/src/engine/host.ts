@@ -231,7 +231,6 @@ export class EngineHost {
     this.#watchers.delete(container);
     for (const response of watchers) answerOutcome(response, outcome);
     if (watchers.size === 0 && !this.#closing) this.#report(container, outcome);
-    if (!this.#closing) this.#authorities.prepare();
   }
 
   /** Answers when the container has ended; an object that goes away meanwhile is no watcher any more. */

@@ -21,11 +21,11 @@ export class Sandbox<Env extends StockEnv = StockEnv> extends StockSandbox<Env> 
     super(ctx, env);
   }
 
-  override mountBucket(): Promise<never> {
-    return Promise.reject(
-      new Error(
-        "mount_bucket_unsupported: buckets are not mounted on the embedded engine (it has no FUSE); keep files under /workspace and use createBackup and restoreBackup",
-      ),
+  override mountBucket(...args: Parameters<StockSandbox<Env>["mountBucket"]>): Promise<void> {
+    if (this.env.ENGINE === undefined) return super.mountBucket(...args);
+    const error = new Error(
+      "mount_bucket_unsupported: buckets are not mounted on the embedded engine (it has no FUSE); keep files under /workspace and use createBackup and restoreBackup",
     );
+    return Promise.reject(Object.assign(error, { code: "mount_bucket_unsupported" }));
   }
 }
