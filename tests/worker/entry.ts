@@ -19,6 +19,19 @@ export class StreamDurableObject extends Stream {
 }
 
 export class CatalogueDurableObject extends Catalogue {
+  /** Claims in bulk, through the same append as single ones. */
+  async testFill(from: number, to: number): Promise<void> {
+    const events = Array.from({ length: to - from }, (_, index) => {
+      const path = `/sandboxes/filled-${((from + index) * 2_654_435_761) % 4_294_967_296}-${from + index}`;
+      return {
+        type: "events.iterate.com/sandbox/create-requested",
+        payload: { path, instanceType: index % 3 === 0 ? "lite" : "basic" },
+        idempotencyKey: `sandbox-create-requested:${path}`,
+      };
+    });
+    await this.append(events);
+  }
+
   testTables(): string[] {
     return tables(this.ctx);
   }

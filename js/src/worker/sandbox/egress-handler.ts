@@ -11,8 +11,11 @@ interface OutboundContext {
   className: string;
 }
 
-/** Identity is write-once, so what was learned about a container's object holds as long as this isolate. */
-const identities = new Map<string, Promise<SandboxIdentity>>();
+/**
+ * Identity is write-once, so what was learned about a container's object holds as long as this isolate. Answers are kept and not
+ * promises: one that belongs to a request that was given up would never settle for the others.
+ */
+const identities = new Map<string, SandboxIdentity>();
 const MAX_IDENTITIES = 10_000;
 
 export async function throughTheDoor(
@@ -38,13 +41,12 @@ async function identityOf(
   { containerId, className }: OutboundContext,
 ): Promise<SandboxIdentity> {
   const key = `${className}/${containerId}`;
-  let identity = identities.get(key);
-  if (identity === undefined) {
-    identity = askObject(env, className, containerId);
-    if (identities.size >= MAX_IDENTITIES) identities.clear();
-    identities.set(key, identity);
-    identity.catch(() => identities.delete(key));
-  }
+  const known = identities.get(key);
+  if (known !== undefined) return known;
+  const { projectId, path } = await askObject(env, className, containerId);
+  const identity = { projectId, path };
+  if (identities.size >= MAX_IDENTITIES) identities.clear();
+  identities.set(key, identity);
   return identity;
 }
 
