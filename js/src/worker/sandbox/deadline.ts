@@ -39,13 +39,14 @@ function folder(id: string): string {
 /** `id` names this run; it must not repeat within a container. */
 export function withDeadline(command: string, timeoutMs: number, id: string): string {
   const seconds = (timeoutMs / 1000).toFixed(3);
+  // A shell reports a child that a signal ended; nobody asked about these.
   return `(
 __d=${folder(id)}
 setsid /bin/bash -c ${quote(command)} </dev/null & __p=$!
 setsid /bin/bash -c ${quote(WATCH)} deadline "$__d" "$__p" ${seconds} </dev/null >/dev/null 2>&1 & __w=$!
-wait "$__p"; __s=$?
+{ wait "$__p"; __s=$?; } 2>/dev/null
 if mkdir "$__d" 2>/dev/null; then
-  kill -KILL "$__w" -- -"$__w" 2>/dev/null
+  disown "$__w"; kill -KILL "$__w" -- -"$__w" 2>/dev/null
 else
   wait "$__w"; __s=124
   echo ${quote(`the command did not end within ${timeoutMs} ms and was ended with its process group`)} >&2

@@ -15,7 +15,7 @@ import { log } from "../log.ts";
 import { projectStub } from "../project/stubs.ts";
 import { catalogueStub, streamStub } from "../stream/stub.ts";
 import { assertOwnBackup, backupModeOf } from "./backups.ts";
-import { Checkpoints, type FaultsEnv } from "./checkpoint.ts";
+import { checkpoint } from "./checkpoint.ts";
 import { type BackupHandle, Effects, type EffectVariables, type SdkCalls } from "./effects.ts";
 import { check, enter, type Guarded, inside, installGuard, isInside } from "./guard.ts";
 import { LifecycleShell } from "./lifecycle-shell.ts";
@@ -27,7 +27,7 @@ import { isCallable, isSessionCallable, sdkMethods } from "./surface.ts";
 import { installDeadlines } from "./timed-exec.ts";
 import { whenUsed } from "./work.ts";
 
-export type SandboxEnv = WorkerEnv & EngineEnv & FaultsEnv & EffectVariables;
+export type SandboxEnv = WorkerEnv & EngineEnv & EffectVariables;
 
 const STATE_KEY = "lifecycle";
 /** Long enough for the answer to a kill to be on its way. */
@@ -51,7 +51,6 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
   static readonly instanceType: string = "";
 
   override interceptHttps = true;
-  readonly #checkpoints: Checkpoints;
   #loaded: Loaded | null = null;
   /** Tables that the SDK's constructor made, while this object keeps none for a sandbox that does not exist. */
   #schema: string[] = [];
@@ -59,7 +58,6 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
   constructor(ctx: ConstructorParameters<typeof Sandbox>[0], env: SandboxEnv) {
     installContainer(ctx, env, { className: new.target.name, instanceType: new.target.instanceType });
     super(ctx, env);
-    this.#checkpoints = new Checkpoints(ctx, env);
     ctx.blockConcurrencyWhile(() => this.#load());
   }
 
@@ -267,7 +265,7 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
       await storage.deleteAll();
     }
     const projection = new OwnProjection(storage, core, (options) => this.#stream(core).read(options));
-    const checkpoint = (point: string) => this.#checkpoints.at(point);
+    const pause = (point: string) => checkpoint(this.ctx, point);
     const publisher = new Publisher(
       {
         append: (events) => this.#stream(core).append(events),
@@ -276,7 +274,7 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
           const { projectId, path } = this.#identity();
           return catalogueStub(this.env, core, projectId).completion({ path, type, offset });
         },
-        checkpoint,
+        checkpoint: pause,
       },
       (signal) => this.#need().shell.report(signal),
     );
@@ -290,7 +288,7 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
     const shell = new LifecycleShell(
       {
         core,
-        checkpoint,
+        checkpoint: pause,
         context: () => ({
           now: Date.now(),
           instanceType: this.#instanceType(),
@@ -326,8 +324,8 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
   }
 
   #instanceType(): string {
-    const { constructor } = this;
-    return "instanceType" in constructor ? String(constructor.instanceType) : "";
+    const hosting = this.constructor;
+    return "instanceType" in hosting ? String(hosting.instanceType) : "";
   }
 
   #stream(core: Core) {
