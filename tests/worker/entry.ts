@@ -1,7 +1,10 @@
 /** The Worker under test, with a door for tests: any method of any object, its tables, and an end without warning. */
+import { DurableObject } from "cloudflare:workers";
 import { newWorkersWebSocketRpcResponse, RpcTarget } from "capnweb";
 import type { WorkerEnv } from "../../js/src/worker/env.ts";
 import worker from "../../js/src/worker/index.ts";
+import { SandboxBasicDurableObject as Basic } from "../../js/src/worker/sandbox/classes.ts";
+import { throughTheDoor } from "../../js/src/worker/sandbox/egress-handler.ts";
 import { CatalogueDurableObject as Catalogue } from "../../js/src/worker/stream/catalogue-durable-object.ts";
 import { StreamDurableObject as Stream } from "../../js/src/worker/stream/stream-durable-object.ts";
 import { wireError } from "../../js/src/worker/wire.ts";
@@ -34,6 +37,35 @@ export class CatalogueDurableObject extends Catalogue {
 
   testTables(): string[] {
     return tables(this.ctx);
+  }
+}
+
+/** The libraries key their handlers by class name, so the tested class has the name of the one under test. */
+export class SandboxBasicDurableObject extends Basic {
+  static {
+    SandboxBasicDurableObject.outbound = throughTheDoor;
+  }
+
+  testTables(): string[] {
+    return tables(this.ctx);
+  }
+
+  async testKeys(): Promise<string[]> {
+    const alarm = await this.ctx.storage.getAlarm();
+    return [...(await this.ctx.storage.list()).keys(), ...(alarm === null ? [] : ["alarm"])];
+  }
+
+  /** Every method of the SDK's classes, and of ours. */
+  testMethods(): string[] {
+    const names = new Set<string>();
+    let prototype: object = Basic.prototype;
+    while (prototype !== DurableObject.prototype) {
+      for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {
+        if (typeof value === "function" && name !== "constructor") names.add(name);
+      }
+      prototype = Object.getPrototypeOf(prototype);
+    }
+    return [...names];
   }
 }
 

@@ -18,6 +18,8 @@ export interface TestWorkerOptions {
   internet?: (request: MiniflareRequest) => Promise<MiniflareResponse> | MiniflareResponse;
   /** What plays AI Gateway. */
   gateway?: (request: MiniflareRequest) => Promise<MiniflareResponse> | MiniflareResponse;
+  /** What plays the engine's host; without it no class has containers. */
+  engine?: (request: MiniflareRequest) => Promise<MiniflareResponse> | MiniflareResponse;
   persist?: string;
   neighbour?: Neighbour;
 }
@@ -106,13 +108,16 @@ async function configuration(options: TestWorkerOptions) {
       Object.entries(classes).map(([binding, className]) => [binding, { className, useSQLite: true }]),
     ),
     bindings: {
-      ENGINE_MODE: "none",
+      ENGINE_MODE: options.engine === undefined ? "none" : "embedded",
       TOKEN_KEYS: JSON.stringify(tokenKeys),
       SECRETS_KEYS: JSON.stringify([{ id: "test", key: Buffer.alloc(32, 7).toString("base64") }]),
       ...options.vars,
     },
     ...(options.internet === undefined ? {} : { outboundService: options.internet }),
-    ...(options.gateway === undefined ? {} : { serviceBindings: { AI_GATEWAY: options.gateway } }),
+    serviceBindings: {
+      ...(options.gateway === undefined ? {} : { AI_GATEWAY: options.gateway }),
+      ...(options.engine === undefined ? {} : { ENGINE: options.engine }),
+    },
   };
 }
 
