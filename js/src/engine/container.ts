@@ -236,7 +236,7 @@ function isOutcome(value: unknown): value is Outcome {
 /** Returns for exit code 0; throws what the runtime's `monitor()` rejects with otherwise. */
 function settle(life: Life, outcome: Outcome): void {
   if (life.destroyReason !== null) throw life.destroyReason.value;
-  if (outcome.kind === "failed") throw new Error(`Container failed to start: ${outcome.message}`);
+  if (outcome.kind === "failed") throw new Error(outcome.message);
   if (outcome.exitCode === 0) return;
   // The library reads the code as everything after the colon, so nothing may follow it.
   const error = new Error(`Container exited with unexpected exit code: ${outcome.exitCode}`);
