@@ -13,11 +13,11 @@ export interface Case {
   why: string;
 }
 
-const folder = new URL("../vectors/cases/", import.meta.url);
+const folder = new URL("../vectors/cases/", import.meta.url).pathname;
 
 export function readCases(calls: ReadonlySet<string>): Case[] {
   return readdirSync(folder)
-    .map((name): Case => JSON.parse(readFileSync(new URL(name, folder), "utf8")))
+    .map((name): Case => JSON.parse(readFileSync(`${folder}${name}`, "utf8")))
     .filter(({ call }) => calls.has(call));
 }
 

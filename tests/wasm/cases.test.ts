@@ -11,7 +11,8 @@ import type {
 import { attempt, passes, readCases } from "./case.ts";
 
 const core = await loadCore();
-type Input = Record<string, never>;
+/** Each adapter states the input of its cases, which come from JSON. */
+type Adapter = (input: never) => object;
 
 const claimEvent = (path: string, create: ClaimInput) =>
   attempt(() => {
@@ -31,13 +32,19 @@ const resolve = (
     return { action: outcome, ...rest };
   });
 
-const migrate = (applied: Record<string, never>[], instanceTypes: string[]) => {
+interface WranglerMigration {
+  tag: string;
+  new_sqlite_classes?: string[];
+  deleted_classes?: string[];
+}
+
+const migrate = (applied: WranglerMigration[], instanceTypes: string[]) => {
   const classes = core
     .instanceTypes()
     .filter(({ name }) => instanceTypes.includes(name))
     .map(({ className }) => className);
   const steps: Migration[] = applied.map((step) => ({
-    tag: step.tag ?? "",
+    tag: step.tag,
     newSqliteClasses: step.new_sqlite_classes ?? [],
     deletedClasses: step.deleted_classes ?? [],
   }));
@@ -52,8 +59,8 @@ const migrate = (applied: Record<string, never>[], instanceTypes: string[]) => {
   };
 };
 
-const adapters: Record<string, (input: Input) => object> = {
-  "identity.pathForName": ({ name }) =>
+const adapters: Record<string, Adapter> = {
+  "identity.pathForName": ({ name }: { name: string }) =>
     attempt(() => ({ path: core.assertSandboxPath(`/sandboxes/${name}`) })),
   "identity.validatePath": ({ paths }: { paths: string[] }) => ({
     results: paths.map((path) => attempt(() => ({ path: core.assertSandboxPath(path) }))),
@@ -108,12 +115,12 @@ const adapters: Record<string, (input: Input) => object> = {
     applied,
     instanceTypes,
   }: {
-    applied: Record<string, never>[];
+    applied: WranglerMigration[];
     instanceTypes: string[];
   }) => attempt(() => migrate(applied, instanceTypes)),
 };
 
 it.each(readCases(new Set(Object.keys(adapters))))("$id: $why", (one) => {
-  const answer = adapters[one.call]?.(one.input as Input);
+  const answer = adapters[one.call]?.(one.input as never);
   expect(passes(one, answer), `${JSON.stringify(answer)} is not ${JSON.stringify(one.expect)}`).toBe(true);
 });

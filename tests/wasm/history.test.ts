@@ -14,7 +14,7 @@ interface History {
 
 const core = await loadCore();
 const history: History = JSON.parse(
-  readFileSync(new URL("../vectors/history/v1.json", import.meta.url), "utf8"),
+  readFileSync(new URL("../vectors/history/v1.json", import.meta.url).pathname, "utf8"),
 );
 
 it("has an event of every type there is", () => {

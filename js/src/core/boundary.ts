@@ -42,8 +42,6 @@ export class Boundary {
   readonly #indices: Map<string, number>;
   readonly #encoder = new TextEncoder();
   readonly #decoder = new TextDecoder();
-  #address = 0;
-  #capacity = 0;
 
   constructor(module: WasmModule) {
     this.#module = module;
@@ -81,18 +79,13 @@ export class Boundary {
     if (typeof body === "string") requireWellFormed(body);
     const jsonRoom = this.#room(json);
     const bodyRoom = body === undefined ? 0 : typeof body === "string" ? this.#room(body) : body.length;
-    this.#reserve(jsonRoom + bodyRoom);
+    const address = this.#reserve(jsonRoom + bodyRoom);
     const heap = this.#module.HEAPU8;
-    const start = this.#address + LENGTH_BYTES;
+    const start = address + LENGTH_BYTES;
     const jsonLength = this.#encoder.encodeInto(json, heap.subarray(start, start + jsonRoom)).written;
-    const bodyStart = start + jsonLength;
-    const bodyLength = this.#writeBody(body, heap, bodyStart, bodyRoom);
-    this.#writeLength(heap, jsonLength);
-    const used = LENGTH_BYTES + jsonLength + bodyLength;
-    const places = this.#module.call(index, used, body !== undefined);
-    // The core gives the buffers of a large call back.
-    if (used > this.#capacity / 2 && used > SMALL_TEXT) this.#capacity = 0;
-    return this.#read(places);
+    const bodyLength = this.#writeBody(body, heap, start + jsonLength, bodyRoom);
+    for (let byte = 0; byte < LENGTH_BYTES; byte++) heap[address + byte] = (jsonLength >>> (8 * byte)) & 255;
+    return this.#read(this.#module.call(index, LENGTH_BYTES + jsonLength + bodyLength, body !== undefined));
   }
 
   #writeBody(body: string | Uint8Array | undefined, heap: Uint8Array, start: number, room: number): number {
@@ -104,11 +97,6 @@ export class Boundary {
     return body.length;
   }
 
-  #writeLength(heap: Uint8Array, length: number): void {
-    for (let byte = 0; byte < LENGTH_BYTES; byte++)
-      heap[this.#address + byte] = (length >>> (8 * byte)) & 255;
-  }
-
   /** Bytes that surely hold the text. */
   #room(text: string): number {
     if (text.length <= SMALL_TEXT) return text.length * 3;
@@ -116,14 +104,12 @@ export class Boundary {
     return utf8Length(text);
   }
 
-  #reserve(bytes: number): void {
-    const wanted = bytes + LENGTH_BYTES;
-    if (wanted <= this.#capacity) return;
+  /** Asked before every call: the core gives the buffer of a large one back. */
+  #reserve(bytes: number): number {
     if (bytes > MAX_INPUT_BYTES) throw tooLarge(bytes);
-    this.#capacity = 0;
-    this.#address = this.#module.reserve(wanted);
-    if (this.#address === 0) throw outOfMemory();
-    this.#capacity = wanted;
+    const address = this.#module.reserve(bytes + LENGTH_BYTES);
+    if (address === 0) throw outOfMemory();
+    return address;
   }
 
   #read(places: number): Answer {
