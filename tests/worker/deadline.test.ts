@@ -61,10 +61,18 @@ describe("a command that ends in time", () => {
 describe("a command that does not end in time", () => {
   test.each([
     ["one that sleeps", "echo begun; sleep 61.001", "61.001"],
-    ["a group that ignores TERM", "echo begun; trap '' TERM; (trap '' TERM; sleep 61.002) & sleep 61.002", "61.002"],
+    [
+      "a group that ignores TERM",
+      "echo begun; trap '' TERM; (trap '' TERM; sleep 61.002) & sleep 61.002",
+      "61.002",
+    ],
     ["children in the background", "echo begun; sleep 61.003 & sleep 61.003", "61.003"],
     ["a stopped one", "echo begun; kill -STOP $$; sleep 61.004", "61.004"],
-    ["one that ends well at TERM", "echo begun; trap 'exit 0' TERM; while :; do sleep 0.05; done; : 61.005", "61.005"],
+    [
+      "one that ends well at TERM",
+      "echo begun; trap 'exit 0' TERM; while :; do sleep 0.05; done; : 61.005",
+      "61.005",
+    ],
   ])("%s is gone with its group when 124 is told", async (_name, command, mark) => {
     const outcome = await run(command, 400);
     expect(outcome.status).toBe(124);

@@ -33,6 +33,8 @@ export interface ServerOptions {
   ai?: string;
   /** For SANDBOX_ENGINE=docker: what `npm run wrangler:config` wrote; `wrangler.jsonc` without it. */
   wranglerConfig?: string;
+  /** In place of the built Worker: a folder with another `index.js` and its `core.wasm`. */
+  workerDir?: string;
   /** Told what the runtime, the engine and the Worker log. */
   log?: (line: string) => void;
 }
@@ -214,12 +216,13 @@ function workerOptions({ options, mode, state, core, host, secret }: WorkerParts
     SECRET: "SecretDurableObject",
     ...Object.fromEntries(core.instanceTypes().map(({ binding, className }) => [binding, className])),
   };
+  const workerDir = options.workerDir ?? join(packageRoot, "dist/worker");
   return {
     modules: [
-      { type: "ESModule", path: built("dist/worker/index.js") },
-      { type: "CompiledWasm", path: built("dist/worker/core.wasm") },
+      { type: "ESModule", path: built(join(workerDir, "index.js")) },
+      { type: "CompiledWasm", path: built(join(workerDir, "core.wasm")) },
     ],
-    modulesRoot: join(packageRoot, "dist/worker"),
+    modulesRoot: workerDir,
     compatibilityDate,
     compatibilityFlags,
     durableObjects: Object.fromEntries(
@@ -254,7 +257,6 @@ function workerVars(options: ServerOptions, mode: EngineMode, state: StateDir): 
 }
 
 function built(path: string): string {
-  const full = join(packageRoot, path);
-  if (!existsSync(full)) throw new Error(`${full} is missing; build it with \`npm run setup\``);
-  return full;
+  if (!existsSync(path)) throw new Error(`${path} is missing; build it with \`npm run setup\``);
+  return path;
 }

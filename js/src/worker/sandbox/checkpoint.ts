@@ -11,6 +11,11 @@ export function onCheckpoint(listener: FaultHook | null): void {
 }
 
 /** Placed after every write to storage, and after every await of create, sleep, restore and destroy. */
-export async function checkpoint(ctx: Pick<DurableObjectState, "abort" | "id">, point: string): Promise<void> {
-  if (hook?.(point, ctx.id.toString()) === true) ctx.abort(`ended at ${point}`);
+export async function checkpoint(
+  ctx: Pick<DurableObjectState, "abort" | "id">,
+  point: string,
+): Promise<void> {
+  if (hook?.(point, ctx.id.toString()) !== true) return;
+  ctx.abort(`ended at ${point}`);
+  await new Promise(() => undefined);
 }

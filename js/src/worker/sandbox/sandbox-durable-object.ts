@@ -51,6 +51,8 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
   static readonly instanceType: string = "";
 
   override interceptHttps = true;
+  /** What is not intercepted goes nowhere. */
+  override enableInternet = false;
   #loaded: Loaded | null = null;
   /** Tables that the SDK's constructor made, while this object keeps none for a sandbox that does not exist. */
   #schema: string[] = [];
@@ -337,7 +339,11 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
 
   #sdk(): SdkCalls {
     return {
-      boot: () => this.startAndWaitForPorts({ ports: 3000, cancellationOptions: this.#startTimeouts() }),
+      boot: () => {
+        const { projectId, path } = this.#identity();
+        this.labels = { project: projectId, sandbox: path };
+        return this.startAndWaitForPorts({ ports: 3000, cancellationOptions: this.#startTimeouts() });
+      },
       createBackup: (options) => super.createBackup(options),
       restoreBackup: async (backup: BackupHandle) => {
         await super.restoreBackup(backup);

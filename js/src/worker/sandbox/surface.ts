@@ -1,6 +1,6 @@
 /** Which methods a client may call, by name: the lifecycle's verbs, the SDK's public methods, and those of its sessions. */
 
-/** Verbs that our classes answer themselves. */
+/** What our classes answer themselves. */
 export const lifecycleMethods = [
   "start",
   "sleep",
@@ -11,6 +11,7 @@ export const lifecycleMethods = [
   "setEnvVars",
   "setSleepAfter",
   "setKeepAlive",
+  "__describe",
 ] as const;
 
 /** The public methods of the SDK's `Sandbox`, fenced ones too: those answer with what to use instead. */
