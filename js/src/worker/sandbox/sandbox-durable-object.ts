@@ -2,12 +2,7 @@
 import { Sandbox } from "@cloudflare/sandbox";
 import { loadCore } from "#core";
 import type { Core, ProjectionState } from "../../core/types.ts";
-import type {
-  LifecycleCommand,
-  LifecycleRequest,
-  LifecycleState,
-  SandboxIdentity,
-} from "../../core/types-lifecycle.ts";
+import type { LifecycleState, SandboxIdentity } from "../../core/types-lifecycle.ts";
 import { type EngineEnv, installContainer } from "../../engine/container.ts";
 import type { WorkerEnv } from "../env.ts";
 import { invalidArgument } from "../errors.ts";
@@ -22,6 +17,7 @@ import { LifecycleShell } from "./lifecycle-shell.ts";
 import type { CreateArguments, InvokeArguments, SandboxDescription, SandboxObject } from "./object.ts";
 import { OwnProjection, type ProjectionWait } from "./own-projection.ts";
 import { Publisher } from "./publisher.ts";
+import { callMethod, isLeaving, setEnvVarsRequest } from "./requests.ts";
 import { schemaOf } from "./schema.ts";
 import { isCallable, isSessionCallable, sdkMethods } from "./surface.ts";
 import { installDeadlines } from "./timed-exec.ts";
@@ -375,31 +371,6 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
     }
     await this["syncPendingStoppedEvents"]();
   }
-}
-
-function setEnvVarsRequest(
-  changes: Record<string, string | null | undefined>,
-  options: { allowRawSecrets?: boolean },
-): LifecycleRequest & LifecycleCommand {
-  if (typeof changes !== "object" || changes === null) {
-    throw invalidArgument("envVars", changes, "an object of names and values");
-  }
-  const given = Object.entries(changes).map(([key, value]) => [key, value ?? null] as const);
-  return {
-    kind: "setEnvVars",
-    changes: Object.fromEntries(given),
-    ...(options.allowRawSecrets === true && { allowRawSecrets: true }),
-  };
-}
-
-function isLeaving({ life }: LifecycleState): boolean {
-  return life.kind === "live" && ["snapshotting", "tearingDown"].includes(life.container.kind);
-}
-
-function callMethod(target: object, method: string, args: unknown[]): unknown {
-  const found: unknown = Reflect.get(target, method, target);
-  if (typeof found !== "function") throw invalidArgument("method", method, "one that this SDK has");
-  return Reflect.apply(found, target, args);
 }
 
 installDeadlines(SandboxDurableObject.prototype, Sandbox.prototype);
