@@ -1,0 +1,38 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace sandboxd::agent {
+
+/// What the launcher hands to the agent when it becomes the container's first process.
+struct AgentConfig {
+  /// Listening unix socket, made before the container started. The agent takes it over and closes it.
+  int control_listen_fd = -1;
+  /// Default directory of commands and of relative paths.
+  std::string workspace = "/workspace";
+  /// Environment of every command, below the session's and the command's own.
+  std::map<std::string, std::string> env;
+  /// What `GET /api/version` answers; the SDK compares it with its own version.
+  std::string version = "0.12.10";
+  /// Private directory (mode 0700) for the pipes between the agent and its shells.
+  std::string run_directory = "/run/sandboxd";
+  /// Certificate authority that intercepted HTTPS is signed with; commands are told about it when it exists.
+  std::string ca_certificate = "/etc/cloudflare/certs/cloudflare-containers-ca.crt";
+  /// Bundle that holds the system's certificates and the one above.
+  std::string ca_bundle = "/etc/ssl/certs/ca-certificates.crt";
+  /// Open for writing, `cgroup.procs` of each hierarchy that commands (and not the agent) belong to.
+  std::vector<int> command_cgroup_fds;
+  /// Told about every reaped process that the agent did not start itself.
+  std::function<void(pid_t, int)> on_foreign_exit;
+};
+
+/// Serves the control API and reaps children until SIGTERM or SIGINT; returns the exit status of the container.
+/// Meant to be pid 1 of its namespace; as any other process it looks after its own children only.
+int run_agent(const AgentConfig& config);
+
+}  // namespace sandboxd::agent

@@ -1,0 +1,120 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sandboxd/agent/child.hpp"
+#include "sandboxd/agent/runtime.hpp"
+
+namespace sandboxd::agent {
+
+/// The session id with which the SDK asks for a fresh process a command, with no shell state kept.
+inline constexpr std::string_view kSessionless = "__DISABLE_SESSION__";
+
+struct SessionOptions {
+  std::string id;
+  std::map<std::string, std::string> env;
+  std::string cwd;
+  std::optional<std::chrono::milliseconds> command_timeout;
+};
+
+struct ExecRequest {
+  std::string command;
+  std::map<std::string, std::string> env;
+  std::optional<std::string> cwd;
+  std::optional<std::chrono::milliseconds> timeout;
+};
+
+/// One bash that lives as long as the session: directory, variables, functions and options stay between commands.
+///
+/// The shell reads from one pipe which command is next and says on another how it ended. Each command's output goes to
+/// pipes of its own (named ones, so that the shell can open them), so what an earlier command left running neither
+/// mixes into a later answer nor holds it up.
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  Session(Runtime& runtime, SessionOptions options);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+  static Result<std::shared_ptr<Session>> open(Runtime& runtime, SessionOptions options);
+
+  Task<Result<CommandResult>> exec(ExecRequest request, Cancellation& cancellation);
+  /// The variables that the shell exports, as of now or, while a command runs, of the last time it was asked.
+  Task<std::map<std::string, std::string>> environment();
+  [[nodiscard]] std::string cwd() const;
+  /// Ends the shell and the command that runs in it; what earlier commands left in the background goes on.
+  void destroy();
+
+  [[nodiscard]] bool alive() const { return alive_; }
+  /// True when the shell's end has not been told to a caller yet.
+  [[nodiscard]] bool end_unreported() const { return !alive_ && !end_reported_; }
+  void mark_reported() { end_reported_ = true; }
+  [[nodiscard]] AgentError terminated() const;
+  [[nodiscard]] const SessionOptions& options() const { return options_; }
+
+ private:
+  struct Channel {
+    std::shared_ptr<OutputPump> out;
+    std::shared_ptr<OutputPump> err;
+  };
+  Result<void> start_shell();
+  Result<void> make_channel_files();
+  void remove_channel_files();
+  Result<Channel> open_channel();
+  Result<void> send(const std::string& line);
+  Result<void> write_script(const ExecRequest& request);
+  Task<void> settle_output(Channel& channel, CommandResult& result);
+  Task<void> stop_command(std::uint64_t command, std::uint64_t since);
+  void start_stop(std::uint64_t since);
+  Task<Result<CommandResult>> run(const ExecRequest& request, Cancellation& cancellation);
+  [[nodiscard]] std::optional<int> take_status();
+  [[nodiscard]] AgentError destroyed_error() const;
+
+  Runtime& runtime_;
+  SessionOptions options_;
+  std::string directory_;
+  pid_t pid_ = 0;
+  UniqueFd control_;
+  std::shared_ptr<Notifier> changed_;
+  std::shared_ptr<OutputPump> status_;
+  Mutex mutex_;
+  bool alive_ = false;
+  bool destroyed_ = false;
+  bool end_reported_ = false;
+  bool stopping_ = false;
+  std::optional<int> exit_code_;
+  std::uint64_t slot_ = 0;
+  std::uint64_t running_ = 0;  ///< number of the command that runs, 0 for none
+  std::uint64_t commands_ = 0;
+  std::uint64_t running_since_ = 0;
+  std::map<std::string, std::string> known_env_;
+};
+
+/// All sessions of the container, by id.
+class Sessions {
+ public:
+  explicit Sessions(Runtime& runtime) : runtime_(runtime) {}
+
+  Result<std::shared_ptr<Session>> create(SessionOptions options);
+  /// The session of that id; one that does not exist, or whose end its user knows of, is made afresh.
+  Result<std::shared_ptr<Session>> get(const std::string& id);
+  /// The session when it is there and alive.
+  [[nodiscard]] std::shared_ptr<Session> find(const std::string& id) const;
+  void remove(const std::string& id);
+  [[nodiscard]] std::vector<std::string> ids() const;
+
+  /// Where a session's relative paths start.
+  [[nodiscard]] std::string directory_of(const std::string& id) const;
+
+ private:
+  Runtime& runtime_;
+  std::map<std::string, std::shared_ptr<Session>> sessions_;
+};
+
+/// `__DISABLE_SESSION__` and requests without an id run without a session.
+bool is_sessionless(const std::string& id);
+
+}  // namespace sandboxd::agent

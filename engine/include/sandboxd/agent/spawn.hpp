@@ -1,0 +1,49 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sandboxd/agent/error.hpp"
+#include "sandboxd/agent/fd.hpp"
+
+namespace sandboxd::agent {
+
+/// One program to run. Every descriptor but those named here is closed in it; it leads its own session.
+struct SpawnRequest {
+  std::vector<std::string> argv;  ///< argv[0] is an absolute path
+  std::vector<std::string> env;   ///< `NAME=value`
+  std::string cwd;
+  std::vector<std::pair<int, int>> fds;  ///< ours, theirs; 0, 1 and 2 are /dev/null when not named
+  bool controlling_terminal = false;     ///< descriptor 0 becomes the controlling terminal
+};
+
+/// Starts it without ever holding a half-started child: a failed chdir or exec is the caller's error.
+Result<pid_t> spawn(const SpawnRequest& request, std::span<const int> cgroup_fds);
+
+struct PipePair {
+  UniqueFd read;
+  UniqueFd write;
+};
+/// A pipe, both ends closed on exec, the read end non-blocking.
+Result<PipePair> make_pipe();
+
+/// First executable of that name on `path_variable`, or empty.
+std::string find_program(std::string_view name, std::string_view path_variable);
+
+/// Which processes a signal is for: `root`'s descendants, and every member of the session that it leads.
+struct ProcessTree {
+  pid_t root = 0;
+  bool include_root = true;
+  std::uint64_t started_at_or_after = 0;  ///< clock ticks since boot
+};
+/// Signals them and returns how many are alive (zombies aside). Signal 0 only counts.
+std::size_t signal_tree(const ProcessTree& tree, int signal);
+
+/// Now in the clock ticks that /proc/<pid>/stat counts a start time in.
+std::uint64_t boot_ticks();
+
+}  // namespace sandboxd::agent

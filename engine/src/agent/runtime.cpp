@@ -1,0 +1,215 @@
+#include "sandboxd/agent/runtime.hpp"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/thread_pool.hpp>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+
+#include "sandboxd/agent/asio.hpp"
+
+namespace sandboxd::agent {
+
+namespace {
+
+void log_failure(std::exception_ptr failure) {
+  if (!failure) return;
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "sandboxd agent: %s\n", error.what());
+  }
+}
+
+}  // namespace
+
+struct Notifier::Waiter {
+  asio::steady_timer timer;
+};
+
+struct FdWatch::Impl {
+  asio::posix::stream_descriptor descriptor;
+};
+
+struct Runtime::Impl {
+  asio::io_context io{1};
+  std::optional<asio::thread_pool> threads;
+};
+
+void Notifier::notify() {
+  for (auto* waiter : waiting_) waiter->timer.cancel();
+  waiting_.clear();
+}
+
+Task<void> Notifier::wait() { return wait_until(std::nullopt); }
+
+Task<void> Notifier::wait_until(std::optional<Clock::time_point> deadline) {
+  Waiter waiter{asio::steady_timer(executor_, deadline.value_or(Clock::time_point::max()))};
+  waiting_.push_back(&waiter);
+  co_await waiter.timer.async_wait(awaiting);
+  std::erase(waiting_, &waiter);
+}
+
+FdWatch::FdWatch(const asio::any_io_executor& executor, UniqueFd fd)
+    : impl_(std::make_unique<Impl>(Impl{asio::posix::stream_descriptor(executor, fd.release())})) {}
+
+FdWatch::~FdWatch() = default;
+
+int FdWatch::fd() const { return impl_->descriptor.native_handle(); }
+
+void FdWatch::when_readable(std::function<void()> callback) {
+  impl_->descriptor.async_wait(asio::posix::stream_descriptor::wait_read,
+                               [callback = std::move(callback)](const boost::system::error_code& error) {
+                                 if (!error) callback();
+                               });
+}
+
+Task<bool> FdWatch::writable() {
+  const auto [error] = co_await impl_->descriptor.async_wait(asio::posix::stream_descriptor::wait_write, awaiting);
+  co_return !error;
+}
+
+void FdWatch::close() {
+  boost::system::error_code ignored;
+  if (impl_->descriptor.is_open()) impl_->descriptor.close(ignored);
+}
+
+void Cancellation::fire() {
+  if (fired_) return;
+  fired_ = true;
+  const auto callbacks = std::move(callbacks_);
+  callbacks_.clear();
+  for (const auto& [id, callback] : callbacks) callback();
+}
+
+Cancellation::Guard Cancellation::on_cancel(std::function<void()> callback) {
+  const int id = next_++;
+  if (fired_) {
+    callback();
+  } else {
+    callbacks_.emplace(id, std::move(callback));
+  }
+  return Guard(this, id);
+}
+
+void Mutex::Lock::unlock() {
+  if (owner_ == nullptr) return;
+  ++owner_->serving_;
+  owner_->turn_.notify();
+  owner_ = nullptr;
+}
+
+Task<Mutex::Lock> Mutex::lock() {
+  const std::uint64_t ticket = next_++;
+  while (serving_ != ticket) co_await turn_.wait();
+  co_return Lock(this);
+}
+
+Runtime::Runtime(const AgentConfig& config) : config_(config), impl_(std::make_unique<Impl>()) {}
+
+Runtime::~Runtime() = default;
+
+asio::io_context& Runtime::io() { return impl_->io; }
+
+asio::any_io_executor Runtime::executor() { return impl_->io.get_executor(); }
+
+void Runtime::detach(Task<void> task) { asio::co_spawn(impl_->io, std::move(task), log_failure); }
+
+Task<void> Runtime::sleep(std::chrono::milliseconds duration) {
+  asio::steady_timer timer(impl_->io, duration);
+  co_await timer.async_wait(awaiting);
+}
+
+Task<void> Runtime::run_blocking(std::function<void()> function) {
+  if (!impl_->threads) impl_->threads.emplace(2);
+  co_await asio::co_spawn(
+      impl_->threads->get_executor(),
+      [](std::function<void()> work) -> Task<void> {
+        work();
+        co_return;
+      }(std::move(function)),
+      asio::use_awaitable);
+}
+
+Result<pid_t> Runtime::start(const SpawnRequest& request, std::function<void(int)> on_exit) {
+  auto pid = spawn(request, config_.command_cgroup_fds);
+  if (pid) exits_[*pid] = std::move(on_exit);
+  return pid;
+}
+
+void Runtime::reap() {
+  const bool init = ::getpid() == 1;
+  if (init) {
+    int status = 0;
+    for (pid_t pid = ::waitpid(-1, &status, WNOHANG); pid > 0; pid = ::waitpid(-1, &status, WNOHANG)) {
+      auto entry = exits_.extract(pid);
+      if (entry.empty()) {
+        if (config_.on_foreign_exit) config_.on_foreign_exit(pid, status);
+      } else {
+        entry.mapped()(status);
+      }
+    }
+    return;
+  }
+  for (const pid_t child : children()) {
+    int status = 0;
+    if (::waitpid(child, &status, WNOHANG) != child) continue;
+    if (auto entry = exits_.extract(child); !entry.empty()) entry.mapped()(status);
+  }
+}
+
+std::vector<pid_t> Runtime::children() const {
+  std::vector<pid_t> out;
+  out.reserve(exits_.size());
+  for (const auto& [pid, callback] : exits_) out.push_back(pid);
+  return out;
+}
+
+std::map<std::string, std::string> Runtime::base_env() const {
+  std::map<std::string, std::string> env = {
+      {"PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
+      {"HOME", "/root"},
+      {"SHELL", "/bin/bash"},
+      {"LANG", "C.UTF-8"},
+      {"TERM", "xterm-256color"},
+  };
+  for (const auto& [name, value] : config_.env) env[name] = value;
+  if (config_.ca_certificate.empty() || ::access(config_.ca_certificate.c_str(), R_OK) != 0) return env;
+  const bool bundle = !config_.ca_bundle.empty() && ::access(config_.ca_bundle.c_str(), R_OK) == 0;
+  env["NODE_EXTRA_CA_CERTS"] = config_.ca_certificate;
+  for (const char* name : {"SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "GIT_SSL_CAINFO"}) {
+    env[name] = bundle ? config_.ca_bundle : config_.ca_certificate;
+  }
+  return env;
+}
+
+Task<void> Runtime::terminate(ProcessTree tree, std::function<bool()> gone) {
+  constexpr auto kGrace = std::chrono::milliseconds(2000);
+  constexpr auto kGiveUp = std::chrono::milliseconds(5000);
+  const auto begun = Clock::now();
+  auto pause = std::chrono::milliseconds(5);
+  while (Clock::now() - begun < kGiveUp) {
+    const int signal = Clock::now() - begun < kGrace ? SIGTERM : SIGKILL;
+    if (signal_tree(tree, signal) == 0 || (gone && gone())) co_return;
+    co_await sleep(pause);
+    pause = std::min(pause * 2, std::chrono::milliseconds(100));
+  }
+}
+
+std::vector<std::string> env_list(const std::map<std::string, std::string>& env) {
+  std::vector<std::string> out;
+  out.reserve(env.size());
+  for (const auto& [name, value] : env) out.push_back(name + "=" + value);
+  return out;
+}
+
+int shell_status(int wait_status) {
+  if (WIFEXITED(wait_status)) return WEXITSTATUS(wait_status);
+  return 128 + WTERMSIG(wait_status);
+}
+
+}  // namespace sandboxd::agent

@@ -1,0 +1,340 @@
+#include "sandboxd/agent/session.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <utility>
+
+#include "sandboxd/agent/text.hpp"
+
+namespace sandboxd::agent {
+namespace {
+
+constexpr int kControlFd = 198;
+constexpr int kStatusFd = 199;
+/// How long output may still come in after the shell said that the command has ended.
+constexpr auto kOutputGrace = std::chrono::milliseconds(10);
+/// How long the shell itself gets to finish after all that it had started is gone.
+constexpr auto kShellGrace = std::chrono::milliseconds(300);
+
+/// The shell's own loop, one line so that line numbers in messages are the command's. A line on the control pipe is
+/// `e` (tell the exported variables) or the number of the pipes to use; the script file holds the command, NUL-ended.
+std::string driver(const std::string& directory) {
+  const std::string quoted = shell_quote(directory);
+  return "__sx_r() { return \"$1\"; }; while IFS= builtin read -r -u 198 __sx_n; do if [[ $__sx_n == e ]]; then "
+         "/usr/bin/env -0 >&199; builtin printf '\\0' >&199; else builtin mapfile -d '' -t __sx_c <" +
+         quoted + "/c; { builtin eval \"${__sx_c[0]}\"; } </dev/null >" + quoted + "/\"o$__sx_n\" 2>" + quoted +
+         "/\"e$__sx_n\" 198<&- 199>&-; builtin printf '%d\\n' \"$?\" >&199; fi; done";
+}
+
+std::string wrap_command(const ExecRequest& request) {
+  std::string before = "__sx_o=$PWD; ";
+  if (request.cwd) before += "builtin cd -- " + shell_quote(*request.cwd) + " && ";
+  before += "{ ";
+  std::string after = " __sx_s=$?; ";
+  for (const auto& [name, value] : request.env) {
+    before += "__sx_a_" + name + "=${" + name + "+${" + name + "@a}+}; __sx_v_" + name + "=${" + name + "-}; export " +
+              name + "=" + shell_quote(value) + "; ";
+    after += "if [[ -n $__sx_a_" + name + " ]]; then " + name + "=$__sx_v_" + name + "; [[ $__sx_a_" + name +
+             " == *x*+ ]] || export -n " + name + "; else unset " + name + "; fi; unset __sx_a_" + name + " __sx_v_" +
+             name + "; ";
+  }
+  before += "builtin eval \"${__sx_c[1]}\";";
+  if (request.cwd) after += "builtin cd -- \"$__sx_o\"; ";
+  after += "__sx_r \"$__sx_s\"; }";
+  return before + after;
+}
+
+Result<void> write_all(int fd, std::string_view bytes, std::string_view path) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::write(fd, bytes.data(), bytes.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return fail(file_error(errno, "cannot write", path));
+    bytes.remove_prefix(static_cast<std::size_t>(count));
+  }
+  return {};
+}
+
+}  // namespace
+
+Session::Session(Runtime& runtime, SessionOptions options)
+    : runtime_(runtime),
+      options_(std::move(options)),
+      changed_(std::make_shared<Notifier>(runtime.executor())),
+      mutex_(runtime.executor()) {}
+
+Session::~Session() {
+  if (directory_.empty()) return;
+  remove_channel_files();
+  ::unlink((directory_ + "/c").c_str());
+  ::rmdir(directory_.c_str());
+}
+
+Result<std::shared_ptr<Session>> Session::open(Runtime& runtime, SessionOptions options) {
+  auto session = std::make_shared<Session>(runtime, std::move(options));
+  const std::string& parent = runtime.config().run_directory;
+  session->directory_ = parent + "/" + random_id("s");
+  if (auto made = session->make_channel_files(); !made) return fail(std::move(made.error()));
+  if (auto started = session->start_shell(); !started) return fail(std::move(started.error()));
+  return session;
+}
+
+Result<void> Session::make_channel_files() {
+  ::mkdir(runtime_.config().run_directory.c_str(), 0700);
+  if (::mkdir(directory_.c_str(), 0700) < 0 && errno != EEXIST) {
+    return fail(file_error(errno, "cannot make the session's directory", directory_));
+  }
+  for (const char* kind : {"/o", "/e"}) {
+    const std::string path = directory_ + kind + std::to_string(slot_);
+    if (::mkfifo(path.c_str(), 0600) < 0 && errno != EEXIST) {
+      return fail(file_error(errno, "cannot make the session's pipe", path));
+    }
+  }
+  return {};
+}
+
+void Session::remove_channel_files() {
+  for (const char* kind : {"/o", "/e"}) ::unlink((directory_ + kind + std::to_string(slot_)).c_str());
+}
+
+Result<void> Session::start_shell() {
+  auto control = make_pipe();
+  if (!control) return fail(std::move(control.error()));
+  auto status = make_pipe();
+  if (!status) return fail(std::move(status.error()));
+  // The shell's end of the control pipe must wait for the next line.
+  ::fcntl(control->read.get(), F_SETFL, 0);
+  SpawnRequest request;
+  request.argv = {"/bin/bash", "--norc", "--noprofile", "-c", driver(directory_), "bash"};
+  auto env = runtime_.base_env();
+  for (const auto& [name, value] : options_.env) env[name] = value;
+  known_env_ = env;
+  request.env = env_list(env);
+  request.cwd = options_.cwd.empty() ? runtime_.config().workspace : options_.cwd;
+  request.fds = {{control->read.get(), kControlFd}, {status->write.get(), kStatusFd}};
+  auto pid = runtime_.start(request, [weak = weak_from_this()](int wait_status) {
+    const auto self = weak.lock();
+    if (!self) return;
+    self->alive_ = false;
+    self->exit_code_ = shell_status(wait_status);
+    self->changed_->notify();
+  });
+  if (!pid) return fail(std::move(pid.error()));
+  pid_ = *pid;
+  alive_ = true;
+  control_ = std::move(control->write);
+  status_ = std::make_shared<OutputPump>(runtime_.executor(), std::move(status->read), changed_);
+  status_->start();
+  return {};
+}
+
+Result<Session::Channel> Session::open_channel() {
+  Channel channel;
+  if (auto made = make_channel_files(); !made) return fail(std::move(made.error()));
+  for (auto [kind, pump] : {std::pair{"/o", &channel.out}, std::pair{"/e", &channel.err}}) {
+    const std::string path = directory_ + kind + std::to_string(slot_);
+    UniqueFd fd(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    if (!fd) return fail(file_error(errno, "cannot open the session's pipe", path));
+    *pump = std::make_shared<OutputPump>(runtime_.executor(), std::move(fd), changed_);
+    (*pump)->start();
+  }
+  return channel;
+}
+
+Result<void> Session::send(const std::string& line) { return write_all(control_.get(), line, "session"); }
+
+Result<void> Session::write_script(const ExecRequest& request) {
+  const std::string path = directory_ + "/c";
+  const UniqueFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+  if (!fd) return fail(file_error(errno, "cannot write the command", path));
+  std::string text;
+  if (request.cwd || !request.env.empty()) {
+    text = wrap_command(request);
+    text.push_back('\0');
+  }
+  text += request.command;
+  text.push_back('\0');
+  return write_all(fd.get(), text, path);
+}
+
+std::optional<int> Session::take_status() {
+  const std::string& text = status_->peek();
+  if (text.empty() || text.back() != '\n') return std::nullopt;
+  int code = 0;
+  std::from_chars(text.data(), text.data() + text.size(), code);
+  status_->take();
+  return code;
+}
+
+AgentError Session::terminated() const {
+  AgentError error{"SESSION_TERMINATED", "The shell of session '" + options_.id + "' has exited"};
+  if (exit_code_) error.message += " with status " + std::to_string(*exit_code_);
+  error.context = {{"sessionId", options_.id}, {"exitCode", exit_code_ ? Json(*exit_code_) : Json()}};
+  return error;
+}
+
+AgentError Session::destroyed_error() const {
+  AgentError error{"SESSION_DESTROYED", "Session '" + options_.id + "' was destroyed"};
+  error.context = {{"sessionId", options_.id}};
+  return error;
+}
+
+Task<Result<CommandResult>> Session::exec(ExecRequest request, Cancellation& cancellation) {
+  const auto self = shared_from_this();
+  const auto lock = co_await mutex_.lock();
+  if (destroyed_) co_return fail(destroyed_error());
+  if (!alive_) {
+    end_reported_ = true;
+    co_return fail(terminated());
+  }
+  if (cancellation.fired()) co_return fail(interrupted(request.command));
+  if (!request.timeout) request.timeout = options_.command_timeout;
+  auto result = co_await run(request, cancellation);
+  running_ = 0;
+  co_return result;
+}
+
+Task<Result<CommandResult>> Session::run(const ExecRequest& request, Cancellation& cancellation) {
+  auto channel = open_channel();
+  if (!channel) co_return fail(std::move(channel.error()));
+  if (auto written = write_script(request); !written) co_return fail(std::move(written.error()));
+  running_ = ++commands_;
+  running_since_ = boot_ticks();
+  stopping_ = false;
+  if (auto sent = send(std::to_string(slot_) + "\n"); !sent && alive_) co_return fail(std::move(sent.error()));
+
+  constexpr std::size_t kOutputLimit = CommandLimits{}.output_bytes;
+  const auto guard = cancellation.on_cancel([this] { changed_->notify(); });
+  std::optional<Clock::time_point> deadline;
+  if (request.timeout) deadline = Clock::now() + *request.timeout;
+  CommandResult result;
+  bool too_large = false;
+  std::optional<int> status;
+  while (true) {
+    status = take_status();
+    if (status || !alive_) break;
+    result.out += channel->out->take();
+    result.err += channel->err->take();
+    const bool late = deadline && Clock::now() >= *deadline;
+    too_large = too_large || result.out.size() + result.err.size() > kOutputLimit;
+    if (!stopping_ && (late || too_large || cancellation.fired())) {
+      result.timed_out = late;
+      start_stop(running_since_);
+    }
+    co_await changed_->wait_until(stopping_ ? std::nullopt : deadline);
+  }
+  co_await settle_output(*channel, result);
+  if (destroyed_) co_return fail(destroyed_error());
+  if (cancellation.fired() || too_large || result.timed_out) end_reported_ = true;
+  if (cancellation.fired()) co_return fail(interrupted(request.command));
+  if (too_large) co_return fail(output_too_large(request.command, kOutputLimit));
+  if (result.timed_out) {
+    result.exit_code = 124;
+    result.err += timeout_line(*request.timeout);
+    if (!status) result.err += "The session's shell had to be ended; the next command starts a fresh one\n";
+    co_return result;
+  }
+  if (!status) {
+    end_reported_ = true;
+    co_return fail(terminated());
+  }
+  result.exit_code = *status;
+  co_return result;
+}
+
+Task<void> Session::settle_output(Channel& channel, CommandResult& result) {
+  const auto until = Clock::now() + kOutputGrace;
+  const auto ended = [&channel] {
+    channel.out->drain();
+    channel.err->drain();
+    return channel.out->ended() && channel.err->ended();
+  };
+  while (!ended() && Clock::now() < until) co_await changed_->wait_until(until);
+  result.out += channel.out->take();
+  result.err += channel.err->take();
+  if (ended()) co_return;
+  // Something in the background holds the pipes: it keeps them, the next command gets new ones.
+  channel.out->discard();
+  channel.err->discard();
+  remove_channel_files();
+  ++slot_;
+}
+
+void Session::start_stop(std::uint64_t since) {
+  stopping_ = true;
+  runtime_.detach([](std::shared_ptr<Session> self, std::uint64_t command, std::uint64_t start) -> Task<void> {
+    co_await self->stop_command(command, start);
+  }(shared_from_this(), running_, since));
+}
+
+Task<void> Session::stop_command(std::uint64_t command, std::uint64_t since) {
+  const ProcessTree tree{pid_, false, since};
+  co_await runtime_.terminate(tree, [this, command] { return running_ != command || !alive_; });
+  const auto until = Clock::now() + kShellGrace;
+  while (running_ == command && alive_ && Clock::now() < until) co_await changed_->wait_until(until);
+  if (running_ == command && alive_) {
+    // The command is a loop of the shell itself, or starts new processes faster than they can be ended.
+    ::kill(pid_, SIGKILL);
+  }
+  signal_tree(tree, SIGKILL);
+  changed_->notify();
+}
+
+Task<std::map<std::string, std::string>> Session::environment() {
+  const auto self = shared_from_this();
+  if (!alive_ || mutex_.locked()) co_return known_env_;
+  const auto lock = co_await mutex_.lock();
+  if (!alive_ || !send("e\n")) co_return known_env_;
+  std::string text;
+  while (alive_) {
+    text += status_->take();
+    const bool whole = text.size() >= 2 && text.ends_with(std::string_view("\0\0", 2));
+    if (whole || text == std::string_view("\0", 1)) break;
+    co_await changed_->wait();
+  }
+  if (!alive_) co_return known_env_;
+  std::map<std::string, std::string> env;
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const auto entry = rest.substr(0, rest.find('\0'));
+    rest.remove_prefix(std::min(entry.size() + 1, rest.size()));
+    const std::size_t equals = entry.find('=');
+    if (equals != std::string_view::npos && equals != 0) {
+      env[std::string(entry.substr(0, equals))] = std::string(entry.substr(equals + 1));
+    }
+  }
+  for (const char* own : {"_", "SHLVL", "OLDPWD"}) env.erase(own);
+  known_env_ = env;
+  co_return env;
+}
+
+std::string Session::cwd() const {
+  std::array<char, 4096> target{};
+  const std::string link = "/proc/" + std::to_string(pid_) + "/cwd";
+  const ssize_t count = alive_ ? ::readlink(link.c_str(), target.data(), target.size()) : -1;
+  if (count > 0 && static_cast<std::size_t>(count) < target.size()) {
+    std::string path(target.data(), static_cast<std::size_t>(count));
+    if (path.starts_with('/') && !path.ends_with(" (deleted)")) return path;
+  }
+  return options_.cwd.empty() ? runtime_.config().workspace : options_.cwd;
+}
+
+void Session::destroy() {
+  destroyed_ = true;
+  if (alive_) {
+    if (running_ != 0) {
+      signal_tree({pid_, false, running_since_}, SIGKILL);
+    }
+    ::kill(pid_, SIGKILL);
+  }
+  changed_->notify();
+}
+
+bool is_sessionless(const std::string& id) { return id.empty() || id == kSessionless; }
+
+}  // namespace sandboxd::agent
