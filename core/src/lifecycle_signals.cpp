@@ -288,9 +288,9 @@ void on_tear_down_failed(Turn& turn, const EffectFailed& signal) {
   }
 }
 
-void on_session_failed(Turn& turn, Live& live, SettingUp& step, const EffectFailed& signal) {
+void on_set_up_failed(Turn& turn, Live& live, SettingUp& step, const EffectFailed& signal) {
   const auto tried = static_cast<std::size_t>(step.attempt);
-  if (signal.interrupted && tried <= kSessionRetryDelaysMs.size()) {
+  if (step.step == SetUpStep::session && signal.interrupted && tried <= kSessionRetryDelaysMs.size()) {
     step.attempt += 1;
     turn.effect(OpenSession{signal.incarnation, kSessionRetryDelaysMs[tried - 1]});
     return;
@@ -312,7 +312,7 @@ void on_effect_failed(Turn& turn, const EffectFailed& signal) {
   // An image without git is still a sandbox.
   if (signal.effect == "configureGit") return on_git_configured(turn, {signal.incarnation});
   if (auto* step = current<SettingUp>(live, signal.incarnation))
-    return on_session_failed(turn, *live, *step, signal);
+    return on_set_up_failed(turn, *live, *step, signal);
   if (auto* ready = current<Ready>(live, signal.incarnation); ready != nullptr && ready->applying) {
     ready->applying = false;
     turn.state.failure = Failure{signal.incarnation, FailureKind::set_up, signal.effect, signal.error};
