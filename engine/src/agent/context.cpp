@@ -123,7 +123,7 @@ Task<bool> Context::send_text(Sink& sink, const char* type, std::string text) {
 Task<bool> Context::send_line(Sink& sink, Run& run, const std::string& line) {
   Json event = Json::parse(line, nullptr, false);
   if (!event.is_object()) co_return true;
-  if (event.value("type", "") == "execution_complete") {
+  if (event["type"] == "execution_complete") {
     run.complete = true;
     co_return true;
   }

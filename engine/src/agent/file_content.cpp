@@ -7,6 +7,7 @@
 
 #include "sandboxd/agent/files.hpp"
 #include "sandboxd/agent/text.hpp"
+#include "sandboxd/agent/write_body.hpp"
 
 namespace sandboxd::agent {
 namespace {

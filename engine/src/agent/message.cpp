@@ -1,5 +1,7 @@
 #include "sandboxd/agent/message.hpp"
 
+#include <charconv>
+
 #include "sandboxd/agent/error.hpp"
 
 namespace sandboxd::agent {
@@ -94,6 +96,17 @@ std::optional<TransportMessage> split_message(std::string_view text) {
   } while (skipper.take(','));
   if (!skipper.take('}') || !skipper.at_end()) return std::nullopt;
   return message;
+}
+
+std::optional<std::uint16_t> parse_port_line(std::string_view line) {
+  constexpr std::string_view kWord = "PORT ";
+  if (!line.starts_with(kWord)) return std::nullopt;
+  line.remove_prefix(kWord.size());
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  std::uint16_t port = 0;
+  const auto parsed = std::from_chars(line.data(), line.data() + line.size(), port);
+  if (parsed.ec != std::errc() || parsed.ptr != line.data() + line.size() || port == 0) return std::nullopt;
+  return port;
 }
 
 }  // namespace sandboxd::agent

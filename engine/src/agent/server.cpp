@@ -14,6 +14,7 @@
 #include <memory>
 
 #include "sandboxd/agent/asio.hpp"
+#include "sandboxd/agent/message.hpp"
 #include "sandboxd/agent/text.hpp"
 
 namespace sandboxd::agent {
@@ -204,6 +205,11 @@ Task<bool> serve_request(App& app, ControlSocket& socket, beast::flat_buffer& bu
   if (streams) {
     request.source = &source;
     response = co_await dispatch(app, found.route, request);
+    // A sender that is cut off in the middle would not read why.
+    while (!parser.is_done()) {
+      const auto rest = co_await source.read();
+      if (!rest) break;
+    }
     keep_alive = keep_alive && parser.is_done();
     co_return co_await send_response(socket, response, keep_alive) && keep_alive;
   }
@@ -264,17 +270,6 @@ Task<void> serve_http(App& app, ControlSocket socket, std::string first) {
 }
 
 }  // namespace
-
-std::optional<std::uint16_t> parse_port_line(std::string_view line) {
-  constexpr std::string_view kWord = "PORT ";
-  if (!line.starts_with(kWord)) return std::nullopt;
-  line.remove_prefix(kWord.size());
-  if (line.ends_with('\r')) line.remove_suffix(1);
-  std::uint16_t port = 0;
-  const auto parsed = std::from_chars(line.data(), line.data() + line.size(), port);
-  if (parsed.ec != std::errc() || parsed.ptr != line.data() + line.size() || port == 0) return std::nullopt;
-  return port;
-}
 
 Task<void> serve_connection(App& app, ControlSocket socket) {
   std::string first;

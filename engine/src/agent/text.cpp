@@ -300,34 +300,38 @@ std::string random_id(std::string_view prefix) {
 }
 
 bool glob_match(std::string_view pattern, std::string_view text) {
-  std::size_t at = 0;
-  std::size_t star = std::string_view::npos;
-  std::size_t star_text = 0;
-  bool star_crosses = false;
-  std::size_t index = 0;
-  while (index < text.size()) {
-    if (at < pattern.size() && pattern[at] == '*') {
-      star_crosses = at + 1 < pattern.size() && pattern[at + 1] == '*';
-      at += star_crosses ? 2 : 1;
-      if (star_crosses && at < pattern.size() && pattern[at] == '/' && (at == 2 || pattern[at - 3] == '/')) {
-        // `**/` also stands for no directory at all.
-        if (glob_match(pattern.substr(at + 1), text.substr(index))) return true;
+  // Which ends of the text's beginnings the pattern so far can reach: time goes with pattern times text, always.
+  std::vector<char> reached(text.size() + 1, 0);
+  reached[0] = 1;
+  for (std::size_t at = 0; at < pattern.size();) {
+    std::vector<char> next(text.size() + 1, 0);
+    const bool segment_start = at == 0 || pattern[at - 1] == '/';
+    const bool any_path = pattern.substr(at).starts_with("**");
+    if (any_path && segment_start && pattern.substr(at).starts_with("**/")) {
+      bool open = false;
+      for (std::size_t end = 0; end <= text.size(); ++end) {
+        next[end] = static_cast<char>(reached[end] != 0 || (open && text[end - 1] == '/'));
+        open = open || reached[end] != 0;
       }
-      star = at;
-      star_text = index;
-      continue;
-    }
-    if (at < pattern.size() && ((pattern[at] == '?' && text[index] != '/') || pattern[at] == text[index])) {
+      at += 3;
+    } else if (pattern[at] == '*') {
+      bool open = false;
+      for (std::size_t end = 0; end <= text.size(); ++end) {
+        if (!any_path && end > 0 && text[end - 1] == '/') open = false;
+        open = open || reached[end] != 0;
+        next[end] = static_cast<char>(open);
+      }
+      at += any_path ? 2 : 1;
+    } else {
+      for (std::size_t end = 0; end < text.size(); ++end) {
+        const bool fits = pattern[at] == '?' ? text[end] != '/' : text[end] == pattern[at];
+        next[end + 1] = static_cast<char>(reached[end] != 0 && fits);
+      }
       ++at;
-      ++index;
-      continue;
     }
-    if (star == std::string_view::npos || (!star_crosses && text[star_text] == '/')) return false;
-    at = star;
-    index = ++star_text;
+    reached = std::move(next);
   }
-  while (at < pattern.size() && pattern[at] == '*') ++at;
-  return at == pattern.size();
+  return reached[text.size()] != 0;
 }
 
 }  // namespace sandboxd::agent

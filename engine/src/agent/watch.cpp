@@ -132,6 +132,8 @@ void Watch::drain() {
       at += static_cast<ssize_t>(sizeof event + event.len);
     }
   }
+  // What the kernel had to say of them it has said.
+  told_.clear();
   changed_.notify();
 }
 

@@ -1,8 +1,8 @@
-#include <array>
-#include <cstring>
+#include "sandboxd/agent/write_body.hpp"
 
-#include "sandboxd/agent/files.hpp"
-#include "sandboxd/agent/text.hpp"
+#include <cstdint>
+#include <cstring>
+#include <optional>
 
 namespace sandboxd::agent {
 namespace {

@@ -50,16 +50,4 @@ std::string mime_type(std::string_view path, std::string_view first_bytes);
 /// Text is UTF-8 without NUL; `first_bytes` may end inside a character.
 bool looks_like_text(std::string_view first_bytes);
 
-/// A write request's fields, read without copying its content through a JSON tree.
-struct WriteBody {
-  std::string path;
-  std::string session_id;
-  std::string encoding;
-  std::string permissions;
-  std::string_view content;  ///< inside the request's body, unescaped in place
-  bool has_content = false;
-};
-/// Unescapes in place: `body` is not valid JSON afterwards.
-Result<WriteBody> parse_write_body(std::string& body);
-
 }  // namespace sandboxd::agent

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,5 +18,8 @@ struct TransportMessage {
 
 /// Takes the envelope apart without reading the body, which may be megabytes.
 std::optional<TransportMessage> split_message(std::string_view text);
+
+/// The port of a control connection's first line, `PORT <n>` without its line feed.
+std::optional<std::uint16_t> parse_port_line(std::string_view line);
 
 }  // namespace sandboxd::agent

@@ -17,9 +17,6 @@ Task<void> serve_connection(App& app, ControlSocket socket);
 /// Joins a control connection to a TCP server inside the sandbox. `first` was read already.
 Task<void> serve_port(App& app, ControlSocket socket, std::uint16_t port, std::string first);
 
-/// The port of a `PORT <n>` line, its line feed left out.
-std::optional<std::uint16_t> parse_port_line(std::string_view line);
-
 /// A request that asks for a WebSocket, as the HTTP side hands it over.
 struct Upgrade {
   std::string head;  ///< the request's head as it was sent, with the empty line
