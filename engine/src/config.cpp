@@ -141,11 +141,12 @@ SysResult<LaunchConfig> parse_config(std::string_view json) {
     if (!text) return tl::make_unexpected(text.error());
     *field.target = std::move(*text);
   }
+  if (config.cache_dir.empty())
+    config.cache_dir = config.upper_dir.substr(0, config.upper_dir.rfind('/')) + "/.sandboxd";
   if (!is_token(config.id)) return invalid("id must be 1 to 128 letters, digits, '-', '_' or '.'");
   if (!is_token(config.hostname) || config.hostname.size() > 63)
     return invalid("hostname is not a host label");
   for (const auto* path : {&config.runtime_dir, &config.upper_dir}) {
-    // ':' and ',' would end an overlay's option early.
     if (path->empty() || path->front() != '/')
       return invalid("runtimeDir and upperDir must be absolute paths");
   }

@@ -75,17 +75,34 @@ bool mount_mapped(const std::string& source, const std::string& target, int user
   return ::syscall(SYS_move_mount, tree.get(), "", AT_FDCWD, target.c_str(), MOVE_MOUNT_F_EMPTY_PATH) == 0;
 }
 
+SysStatus bind_low(const std::string& source, const std::string& target) {
+  if (auto made = make_directory(target, 0755); !made) return made;
+  return mount_at(source.c_str(), target.c_str(), nullptr, MS_BIND, nullptr);
+}
+
+// Where an overlay finds its lower layer: by a place on the scratch, whose name says nothing about the
+// machine.
+SysResult<std::string> place_lower(const RootPlan& plan, const std::string& name, const std::string& source) {
+  const std::string place = "low/" + name;
+  if (plan.user_namespace >= 0) {
+    if (auto made = make_directory(place, 0755); !made) return tl::make_unexpected(made.error());
+    return mount_mapped(source, place, plan.user_namespace) ? place : source;
+  }
+  if (name == "etc") {
+    if (auto done = bind_low(source, place); !done) return tl::make_unexpected(done.error());
+    return place;
+  }
+  if (name != "usr" || plan.usr_skeleton.empty()) return source;
+  if (auto done = bind_low(plan.usr_skeleton, "low/tree"); !done) return tl::make_unexpected(done.error());
+  return "low/tree:" + source;
+}
+
 // Options hold relative paths: what the container can read in its mount table says nothing about the machine.
 SysStatus mount_overlay(const RootPlan& plan, const Layer& layer) {
   const std::string name = layer.name;
-  std::string lower = lower_of(plan, layer);
-  if (plan.user_namespace >= 0) {
-    const std::string mapped = "low/" + name;
-    if (auto made = make_directory(mapped, 0755); !made) return made;
-    if (mount_mapped(lower, mapped, plan.user_namespace)) lower = mapped;
-  }
-  if (name == "usr" && !plan.usr_skeleton.empty()) lower = plan.usr_skeleton + ":" + lower;
-  std::string options = "lowerdir=" + lower + ",upperdir=up/" + name + ",workdir=wk/" + name;
+  const auto lower = place_lower(plan, name, lower_of(plan, layer));
+  if (!lower) return tl::make_unexpected(lower.error());
+  std::string options = "lowerdir=" + *lower + ",upperdir=up/" + name + ",workdir=wk/" + name;
   options += plan.identity.privileged() ? ",redirect_dir=on,volatile" : ",userxattr,volatile";
   const std::string target = "root" + std::string(layer.path);
   return mount_at("overlay", target.c_str(), "overlay", MS_NODEV | MS_NOSUID | MS_NOATIME, options.c_str());
