@@ -16,7 +16,7 @@ const ROUNDS = 3;
 console.log(`size: ${full ? "full" : "CI"}, ${REQUESTS} requests, ${MEGABYTES} MB streams, ${ROUNDS} rounds`);
 
 /** The client runs as the same text on both sides; it prints one line of JSON. */
-const client = readFileSync(new URL("egress-client.mjs", import.meta.url), "utf8");
+const client = readFileSync(`${import.meta.dirname}/egress-client.mjs`, "utf8");
 
 const upstream = await startTlsUpstream(["bench.test"]);
 await using server = await startTestServer({

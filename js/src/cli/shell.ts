@@ -19,7 +19,7 @@ export function shellCommand(): Command {
       address.searchParams.set("cols", String(process.stdout.columns ?? 80));
       address.searchParams.set("rows", String(process.stdout.rows ?? 24));
       throw new ExitStatus(
-        await attach(new WebSocket(address, { headers: { authorization: `Bearer ${token}` } })),
+        await attach(new WebSocket(address.href, { headers: { authorization: `Bearer ${token}` } })),
       );
     });
 }

@@ -1,7 +1,7 @@
 /** `itx token`: mints a token for one project with the server's own keys. */
 import { resolve } from "node:path";
 import { Command } from "commander";
-import { loadKeys } from "../node/keys.ts";
+import { readKeys } from "../node/state-dir.ts";
 import { mintToken } from "../worker/tokens.ts";
 import { printResult } from "./output.ts";
 import { globals } from "./target.ts";
@@ -14,9 +14,9 @@ export function tokenCommand(): Command {
     .addHelpText("after", "\nExample:\n  $ itx token --context prj_demo --expires 600")
     .action(async (options: { expires: number; operator?: boolean }, command: Command) => {
       const { dir, context, json } = globals(command);
-      const keys = process.env.TOKEN_KEYS ?? (await loadKeys(resolve(dir))).tokenKeys;
+      const keys = process.env.TOKEN_KEYS ?? (await readKeys(resolve(dir))).tokenKeys;
       const token = await mintToken(keys, {
-        ...(options.operator === true ? { operator: true } : { projectId: context }),
+        ...(options.operator === true ? { operator: true as const } : { projectId: context }),
         expiresInSeconds: options.expires,
       });
       printResult(token, { token, project: context, expiresInSeconds: options.expires }, json);

@@ -80,7 +80,8 @@ function acquire(name: string, path: string): Promise<Server> {
   });
 }
 
-async function readKeys(dir: string): Promise<Keys> {
+/** The keys of a folder, made when it has none. */
+export async function readKeys(dir: string): Promise<Keys> {
   const path = join(dir, "keys.json");
   const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
     if (error.code === "ENOENT") return null;
