@@ -133,12 +133,13 @@ function explain(error: unknown, request: ResourceRequest, action: string): unkn
 
 /** Members that the API adds (an empty list of transitions, say) make no difference. */
 function sameRule(left: Rule, right: Rule): boolean {
-  const age = (rule: Rule) => rule.deleteObjectsTransition?.condition;
-  return (
-    left.enabled === right.enabled &&
-    left.conditions.prefix === right.conditions.prefix &&
-    sortedJson(age(left)) === sortedJson(age(right))
-  );
+  const said = ({ enabled, conditions, deleteObjectsTransition, abortMultipartUploadsTransition }: Rule) => [
+    enabled,
+    conditions.prefix,
+    sortedJson(deleteObjectsTransition?.condition),
+    sortedJson(abortMultipartUploadsTransition?.condition),
+  ];
+  return JSON.stringify(said(left)) === JSON.stringify(said(right));
 }
 
 const sortedJson = (value: object | undefined) => JSON.stringify(Object.entries(value ?? {}).sort());
