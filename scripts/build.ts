@@ -26,6 +26,8 @@ await build({
       },
     },
   ],
+  // The libraries key their handlers by class name.
+  keepNames: true,
   sourcemap: "linked",
   logLevel: "warning",
 });
