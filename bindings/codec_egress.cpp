@@ -97,7 +97,8 @@ Result<Output> deny_response(const CallInput& input) {
   if (!decision) return propagate(decision);
   const auto kind = read_optional_string(*decision, "kind");
   if (!kind) return propagate(kind);
-  if (*kind && **kind != "deny") return tl::unexpected(wrong_type("kind", find(*decision, "kind"), "\"deny\""));
+  if (*kind && **kind != "deny")
+    return tl::unexpected(wrong_type("kind", find(*decision, "kind"), "\"deny\""));
   const auto status = read_optional_int(*decision, "status");
   if (!status) return propagate(status);
   const auto code = read_optional_string(*decision, "code");
@@ -111,7 +112,8 @@ Result<Output> deny_response(const CallInput& input) {
   Json json = Json::object();
   json["status"] = status->value_or(403);
   json["headers"] = headers_json({{"content-type", "application/json"}, {"cache-control", "no-store"}});
-  json["body"] = deny_body(code->value_or("egress_denied"), rule_id, detail->value_or("denied by project policy"));
+  json["body"] =
+      deny_body(code->value_or("egress_denied"), rule_id, detail->value_or("denied by project policy"));
   return Output{std::move(json)};
 }
 
@@ -168,6 +170,8 @@ constexpr std::array kFunctions{
 
 }  // namespace
 
-std::span<const FunctionEntry> egress_functions() { return kFunctions; }
+std::span<const FunctionEntry> egress_functions() {
+  return kFunctions;
+}
 
 }  // namespace sandboxes::bindings

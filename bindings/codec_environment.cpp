@@ -23,8 +23,8 @@ Result<EnvChanges> read_changes(Input object, std::string_view key) {
     } else if (field.value.get_string().get(text) == simdjson::SUCCESS) {
       changes[std::string(field.key)] = std::string(text);
     } else {
-      return fail(InvalidEnv{std::string(field.key),
-                             "its value is " + type_name(field.value) + ", and only a string or null can be one"});
+      return fail(InvalidEnv{std::string(field.key), "its value is " + type_name(field.value) +
+                                                         ", and only a string or null can be one"});
     }
   }
   return changes;
@@ -104,7 +104,8 @@ Result<Output> git_config(const CallInput& input) {
 
 std::string shown(std::optional<Input> value) {
   if (!value) return "(absent)";
-  return value->is_number() || value->is_bool() || value->is_string() ? print(to_json(*value)) : type_name(value);
+  return value->is_number() || value->is_bool() || value->is_string() ? print(to_json(*value))
+                                                                      : type_name(value);
 }
 
 Result<Output> check_exec(const CallInput& input) {
@@ -118,7 +119,8 @@ Result<Output> check_exec(const CallInput& input) {
   const auto timeout = find(input.json, "timeout");
   if (!timeout) return Output{Json(nullptr)};
   double milliseconds = 0;
-  if (timeout->get_double().get(milliseconds) != simdjson::SUCCESS) return fail(InvalidTimeout{shown(timeout)});
+  if (timeout->get_double().get(milliseconds) != simdjson::SUCCESS)
+    return fail(InvalidTimeout{shown(timeout)});
   if (auto fine = validate_timeout(milliseconds); !fine) return propagate(fine);
   return Output{Json(nullptr)};
 }
@@ -148,6 +150,8 @@ constexpr std::array kFunctions{
 
 }  // namespace
 
-std::span<const FunctionEntry> environment_functions() { return kFunctions; }
+std::span<const FunctionEntry> environment_functions() {
+  return kFunctions;
+}
 
 }  // namespace sandboxes::bindings

@@ -32,6 +32,8 @@ constexpr std::array kFunctions{FunctionEntry{"rewriteOpenAiRequest", rewrite}};
 
 }  // namespace
 
-std::span<const FunctionEntry> openai_functions() { return kFunctions; }
+std::span<const FunctionEntry> openai_functions() {
+  return kFunctions;
+}
 
 }  // namespace sandboxes::bindings

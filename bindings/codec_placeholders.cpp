@@ -60,6 +60,8 @@ constexpr std::array kFunctions{
 
 }  // namespace
 
-std::span<const FunctionEntry> placeholder_functions() { return kFunctions; }
+std::span<const FunctionEntry> placeholder_functions() {
+  return kFunctions;
+}
 
 }  // namespace sandboxes::bindings

@@ -1,14 +1,14 @@
-#include "policy_json.hpp"
-
 #include <algorithm>
 #include <array>
+
+#include "policy_json.hpp"
 
 namespace sandboxes::bindings {
 
 namespace {
 
-constexpr std::array<std::string_view, 8> kRuleKeys = {"id",      "action",  "hosts", "schemes",
-                                                       "ports",   "methods", "paths", "secretPaths"};
+constexpr std::array<std::string_view, 8> kRuleKeys = {"id",    "action",  "hosts", "schemes",
+                                                       "ports", "methods", "paths", "secretPaths"};
 constexpr std::array<std::string_view, 2> kPolicyKeys = {"default", "rules"};
 
 template <class Keys>
@@ -19,7 +19,8 @@ Result<void> check_keys(Input object, const Keys& known, std::string_view rule) 
     if (std::find(known.begin(), known.end(), field.key) == known.end()) {
       std::string allowed;
       for (const auto key : known) allowed += (allowed.empty() ? "" : ", ") + std::string(key);
-      return fail(InvalidPolicy{std::string(rule), std::string(field.key), "is unknown; " + allowed + " are known"});
+      return fail(
+          InvalidPolicy{std::string(rule), std::string(field.key), "is unknown; " + allowed + " are known"});
     }
   }
   return {};
@@ -52,7 +53,8 @@ class RuleReader {
     out.emplace();
     for (const Input item : **list) {
       std::int64_t number = 0;
-      if (item.get_int64().get(number) != simdjson::SUCCESS) return keep(wrong_type(key, item, "whole numbers"));
+      if (item.get_int64().get(number) != simdjson::SUCCESS)
+        return keep(wrong_type(key, item, "whole numbers"));
       out->push_back(number);
     }
   }

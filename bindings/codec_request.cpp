@@ -27,7 +27,8 @@ Result<std::optional<Gateway>> read_gateway(Input object) {
   const auto ttl = read_optional_int(**given, "cacheTtlSeconds");
   if (!ttl) return propagate(ttl);
   if (*ttl && **ttl < 0) {
-    return tl::unexpected(wrong_type("cacheTtlSeconds", find(**given, "cacheTtlSeconds"), "null or at least 0"));
+    return tl::unexpected(
+        wrong_type("cacheTtlSeconds", find(**given, "cacheTtlSeconds"), "null or at least 0"));
   }
   const auto metadata = read_optional_object(**given, "metadata");
   if (!metadata) return propagate(metadata);
@@ -67,7 +68,8 @@ std::string header_text(Input value) {
   simdjson::dom::array array;
   if (value.get_object().get(object) == simdjson::SUCCESS) {
     for (const auto field : object) {
-      text += (text.empty() ? "" : ",") + scalar(Json(std::string(field.key))) + ":" + header_text(field.value);
+      text +=
+          (text.empty() ? "" : ",") + scalar(Json(std::string(field.key))) + ":" + header_text(field.value);
     }
     return "{" + text + "}";
   }

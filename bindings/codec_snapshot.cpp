@@ -155,7 +155,8 @@ Result<Output> parse_handle(const CallInput& input) {
     if (!parsed) return propagate(parsed);
     handle = *parsed;
   }
-  if (!handle || !handle->is_object()) return tl::unexpected(wrong_type("handle", handle, "an object or its JSON text"));
+  if (!handle || !handle->is_object())
+    return tl::unexpected(wrong_type("handle", handle, "an object or its JSON text"));
   const auto manifest = read_manifest(*handle);
   if (!manifest) return propagate(manifest);
   return Output{manifest_json(*manifest)};
@@ -191,7 +192,8 @@ Result<Output> check_owner(const CallInput& input) {
   return Output{Json(nullptr)};
 }
 
-/// A rule of R2's lifecycle API: what no sandbox can restore any more is deleted, half-sent archives after a day.
+/// A rule of R2's lifecycle API: what no sandbox can restore any more is deleted, half-sent archives after a
+/// day.
 Result<Output> lifecycle_rule(const CallInput&) {
   const auto after = [](std::int64_t seconds) {
     return Json{{"condition", Json{{"type", "Age"}, {"maxAge", seconds}}}};
@@ -213,6 +215,8 @@ constexpr std::array kFunctions{
 
 }  // namespace
 
-std::span<const FunctionEntry> snapshot_functions() { return kFunctions; }
+std::span<const FunctionEntry> snapshot_functions() {
+  return kFunctions;
+}
 
 }  // namespace sandboxes::bindings

@@ -13,7 +13,8 @@ using Groups = std::array<std::uint16_t, 8>;
 Address make_ipv4(std::uint32_t value) {
   Address address;
   address.is_ipv4 = true;
-  for (std::size_t i = 0; i < 4; ++i) address.bytes[12 + i] = static_cast<std::uint8_t>(value >> (24 - 8 * i));
+  for (std::size_t i = 0; i < 4; ++i)
+    address.bytes[12 + i] = static_cast<std::uint8_t>(value >> (24 - 8 * i));
   return address;
 }
 
@@ -32,7 +33,8 @@ std::optional<std::uint64_t> parse_number(std::string_view text) {
   for (const char c : text) {
     const int digit = hex_value(c);
     if (digit < 0 || static_cast<std::uint64_t>(digit) >= radix) return std::nullopt;
-    value = std::min<std::uint64_t>(value * radix + static_cast<std::uint64_t>(digit), std::uint64_t{1} << 32);
+    value =
+        std::min<std::uint64_t>(value * radix + static_cast<std::uint64_t>(digit), std::uint64_t{1} << 32);
   }
   return value;
 }
@@ -71,8 +73,9 @@ Address from_groups(const Groups& groups) {
     address.bytes[2 * i] = static_cast<std::uint8_t>(groups[i] >> 8);
     address.bytes[2 * i + 1] = static_cast<std::uint8_t>(groups[i] & 0xFF);
   }
-  const bool mapped = std::all_of(groups.begin(), groups.begin() + 5, [](auto group) { return group == 0; }) &&
-                      groups[5] == 0xFFFF;
+  const bool mapped =
+      std::all_of(groups.begin(), groups.begin() + 5, [](auto group) { return group == 0; }) &&
+      groups[5] == 0xFFFF;
   if (mapped) return make_ipv4(static_cast<std::uint32_t>(groups[6]) << 16 | groups[7]);
   return address;
 }
@@ -150,7 +153,8 @@ AddressClass classify_ipv6(const Groups& g) {
   if ((g[0] & 0xFE00) == 0xFC00) return AddressClass::unique_local;
   if ((g[0] & 0xFF00) == 0xFF00) return AddressClass::multicast;
   if (g[0] == 0x0064 && g[1] == 0xFF9B) {
-    return g[2] == 0 && g[3] == 0 && g[4] == 0 && g[5] == 0 ? classify_ipv4(embedded(6)) : AddressClass::reserved;
+    return g[2] == 0 && g[3] == 0 && g[4] == 0 && g[5] == 0 ? classify_ipv4(embedded(6))
+                                                            : AddressClass::reserved;
   }
   if (g[0] == 0x2002) return classify_ipv4(embedded(1));
   if (g[0] == 0x2001 && g[1] == 0) return classify_ipv4(~embedded(6));
@@ -162,16 +166,26 @@ AddressClass classify_ipv6(const Groups& g) {
 
 std::string_view class_name(AddressClass address_class) {
   switch (address_class) {
-    case AddressClass::public_address: return "public";
-    case AddressClass::unspecified: return "unspecified";
-    case AddressClass::loopback: return "loopback";
-    case AddressClass::private_network: return "private";
-    case AddressClass::shared: return "shared";
-    case AddressClass::link_local: return "link-local";
-    case AddressClass::unique_local: return "unique-local";
-    case AddressClass::multicast: return "multicast";
-    case AddressClass::metadata: return "metadata";
-    case AddressClass::reserved: return "reserved";
+    case AddressClass::public_address:
+      return "public";
+    case AddressClass::unspecified:
+      return "unspecified";
+    case AddressClass::loopback:
+      return "loopback";
+    case AddressClass::private_network:
+      return "private";
+    case AddressClass::shared:
+      return "shared";
+    case AddressClass::link_local:
+      return "link-local";
+    case AddressClass::unique_local:
+      return "unique-local";
+    case AddressClass::multicast:
+      return "multicast";
+    case AddressClass::metadata:
+      return "metadata";
+    case AddressClass::reserved:
+      return "reserved";
   }
   return "reserved";
 }
@@ -239,8 +253,8 @@ std::optional<Address> parse_ipv6(std::string_view text) {
   }
   if (!gap) return count == 8 ? std::optional(from_groups(groups)) : std::nullopt;
   if (count == 8) return std::nullopt;
-  std::rotate(groups.begin() + static_cast<std::ptrdiff_t>(*gap), groups.begin() + static_cast<std::ptrdiff_t>(count),
-              groups.end());
+  std::rotate(groups.begin() + static_cast<std::ptrdiff_t>(*gap),
+              groups.begin() + static_cast<std::ptrdiff_t>(count), groups.end());
   return from_groups(groups);
 }
 
@@ -300,10 +314,15 @@ std::string to_text(const Address& address) {
 
 std::optional<AddressClass> classify_name(std::string_view host) {
   constexpr std::array<std::string_view, 7> kMetadataNames = {
-      "metadata",        "metadata.google.internal",   "metadata.goog",     "metadata.azure.internal",
-      "instance-data",   "instance-data.ec2.internal", "metadata.internal",
+      "metadata",      "metadata.google.internal",   "metadata.goog",     "metadata.azure.internal",
+      "instance-data", "instance-data.ec2.internal", "metadata.internal",
   };
-  if (host == "localhost" || host.ends_with(".localhost")) return AddressClass::loopback;
+  constexpr std::array<std::string_view, 4> kLoopbackNames = {"localhost", "localhost.localdomain",
+                                                              "ip6-localhost", "ip6-loopback"};
+  if (host.ends_with(".localhost")) return AddressClass::loopback;
+  for (const auto name : kLoopbackNames) {
+    if (host == name) return AddressClass::loopback;
+  }
   for (const auto name : kMetadataNames) {
     if (host == name) return AddressClass::metadata;
   }

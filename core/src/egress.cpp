@@ -13,9 +13,9 @@ namespace {
 
 /// What only Cloudflare's network may say about a request, or a loop guard that would be forged.
 constexpr std::array<std::string_view, 15> kPlatformHeaders = {
-    "cdn-loop",    "cf-cert-presented", "cf-connecting-ip", "cf-connecting-ipv6", "cf-connecting-o2o",
-    "cf-ew-via",   "cf-ipcity",         "cf-ipcountry",     "cf-pseudo-ipv4",     "cf-ray",
-    "cf-region",   "cf-visitor",        "cf-warp-tag-id",   "cf-worker",          "true-client-ip"};
+    "cdn-loop",  "cf-cert-presented", "cf-connecting-ip", "cf-connecting-ipv6", "cf-connecting-o2o",
+    "cf-ew-via", "cf-ipcity",         "cf-ipcountry",     "cf-pseudo-ipv4",     "cf-ray",
+    "cf-region", "cf-visitor",        "cf-warp-tag-id",   "cf-worker",          "true-client-ip"};
 
 /// Methods that fetch never sends.
 constexpr std::array<std::string_view, 3> kForbiddenMethods = {"CONNECT", "TRACE", "TRACK"};
@@ -54,7 +54,8 @@ class Door {
     const bool forbidden =
         std::find(kForbiddenMethods.begin(), kForbiddenMethods.end(), method_) != kForbiddenMethods.end();
     if (!is_token(method_) || forbidden) {
-      return deny(405, "egress_method_not_allowed", "The method " + quoted(input_.request.method) + " is not sent on.");
+      return deny(405, "egress_method_not_allowed",
+                  "The method " + quoted(input_.request.method) + " is not sent on.");
     }
     return true;
   }
@@ -67,7 +68,8 @@ class Door {
 
   bool one_host() {
     const HeaderList& headers = input_.request.headers;
-    if (count_headers(headers, "host") > 1) return mismatch("Host header, which is there twice,", "several hosts");
+    if (count_headers(headers, "host") > 1)
+      return mismatch("Host header, which is there twice,", "several hosts");
     if (const auto value = find_header(headers, "host"); value && !same_host_and_port(trim(*value))) {
       return mismatch("Host header", *value);
     }
@@ -111,8 +113,9 @@ class Door {
     rule_ = policy_.match(request);
     if (rule_ != nullptr) decision_.rule = rule_->id;
     if (rule_ != nullptr ? rule_->allow : policy_.default_allow()) return true;
-    const std::string why = rule_ != nullptr ? "by rule " + quoted(rule_->id) + " of"
-                                             : std::string("because no rule allows it and deny is the default of");
+    const std::string why = rule_ != nullptr
+                                ? "by rule " + quoted(rule_->id) + " of"
+                                : std::string("because no rule allows it and deny is the default of");
     return deny(403, "egress_denied",
                 method_ + " " + origin_text(url_) + " is denied " + why + " this project's egress policy.");
   }
@@ -173,10 +176,14 @@ class Door {
 
 std::string_view kind_name(EgressKind kind) {
   switch (kind) {
-    case EgressKind::deny: return "deny";
-    case EgressKind::forward: return "forward";
-    case EgressKind::secret: return "secret";
-    case EgressKind::ai_gateway: return "aiGateway";
+    case EgressKind::deny:
+      return "deny";
+    case EgressKind::forward:
+      return "forward";
+    case EgressKind::secret:
+      return "secret";
+    case EgressKind::ai_gateway:
+      return "aiGateway";
   }
   return "deny";
 }
@@ -185,7 +192,8 @@ EgressDecision decide_egress(const EgressPolicy& policy, const EgressRequest& re
   return Door(policy, request).run();
 }
 
-std::string deny_body(std::string_view code, const std::optional<std::string>& rule, std::string_view detail) {
+std::string deny_body(std::string_view code, const std::optional<std::string>& rule,
+                      std::string_view detail) {
   const auto member = [](std::string_view name, std::string_view value) {
     return "\"" + std::string(name) + "\": \"" + internal::escape_json(value) + "\"";
   };
@@ -203,8 +211,11 @@ std::vector<std::string> headers_to_drop(const HeaderList& headers, bool web_soc
   std::vector<std::string> drop;
   for (const auto& header : headers) {
     std::string name = to_lower_ascii(header.first);
-    const auto is_in = [&name](const auto& list) { return std::find(list.begin(), list.end(), name) != list.end(); };
-    const bool goes = is_hop_by_hop(name) || is_in(named) || name.starts_with("x-iterate-") || is_in(kPlatformHeaders);
+    const auto is_in = [&name](const auto& list) {
+      return std::find(list.begin(), list.end(), name) != list.end();
+    };
+    const bool goes =
+        is_hop_by_hop(name) || is_in(named) || name.starts_with("x-iterate-") || is_in(kPlatformHeaders);
     // The runtime makes an upgrade from this one header.
     if (!goes || (web_socket && name == "upgrade") || is_in(drop)) continue;
     // `Connection: authorization` would strip a header that the request needs and every hop checks.

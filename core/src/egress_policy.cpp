@@ -12,7 +12,8 @@ namespace {
 constexpr std::uint64_t kSeed = 0xCBF29CE484222325U;
 constexpr std::uint64_t kPrime = 0x100000001B3U;
 constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
-/// A rule with more combinations than this is filed under fewer of its parts; the rest is tested when it is hit.
+/// A rule with more combinations than this is filed under fewer of its parts; the rest is tested when it is
+/// hit.
 constexpr std::size_t kMaxCombinations = 1024;
 
 std::uint64_t hash_text(std::string_view text) {
@@ -53,12 +54,14 @@ class PrefixHashes {
 };
 
 bool matches_any(const std::vector<Pattern>& patterns, std::string_view text) {
-  return std::any_of(patterns.begin(), patterns.end(), [text](const Pattern& one) { return one.matches(text); });
+  return std::any_of(patterns.begin(), patterns.end(),
+                     [text](const Pattern& one) { return one.matches(text); });
 }
 
 template <class List, class T>
 bool contains(const List& sorted, const T& value) {
-  return std::binary_search(sorted.begin(), sorted.end(), value, [](const auto& a, const auto& b) { return a < b; });
+  return std::binary_search(sorted.begin(), sorted.end(), value,
+                            [](const auto& a, const auto& b) { return a < b; });
 }
 
 }  // namespace
@@ -76,13 +79,16 @@ bool PolicyRule::matches(const PolicyRequest& request) const {
   }
   if (any_host || contains(hosts, request.host)) return true;
   if (request.host_is_address) return false;
-  for (std::size_t dot = request.host.find('.'); dot != std::string_view::npos; dot = request.host.find('.', dot + 1)) {
+  for (std::size_t dot = request.host.find('.'); dot != std::string_view::npos;
+       dot = request.host.find('.', dot + 1)) {
     if (contains(host_suffixes, request.host.substr(dot))) return true;
   }
   return false;
 }
 
-bool PolicyRule::names_host(std::string_view host) const { return contains(hosts, host); }
+bool PolicyRule::names_host(std::string_view host) const {
+  return contains(hosts, host);
+}
 
 bool EgressPolicy::Shape::operator==(const Shape& other) const {
   return host == other.host && port == other.port && method == other.method && path == other.path &&
@@ -108,7 +114,8 @@ struct EgressPolicy::Parts {
 /// Files one rule under every combination of the parts it tests.
 class EgressPolicy::Filing {
  public:
-  Filing(EgressPolicy& policy, std::uint32_t number) : policy_(policy), rule_(policy.rules_[number]), number_(number) {
+  Filing(EgressPolicy& policy, std::uint32_t number)
+      : policy_(policy), rule_(policy.rules_[number]), number_(number) {
     const std::size_t hosts = rule_.any_host ? 1 : rule_.hosts.size() + rule_.host_suffixes.size();
     std::size_t product = hosts;
     const auto take = [&product](std::size_t count, bool& use) {
@@ -206,9 +213,8 @@ void EgressPolicy::index() {
 }
 
 void EgressPolicy::build_slots() {
-  std::sort(entries_.begin(), entries_.end(), [](const Entry& a, const Entry& b) {
-    return a.key != b.key ? a.key < b.key : a.rule < b.rule;
-  });
+  std::sort(entries_.begin(), entries_.end(),
+            [](const Entry& a, const Entry& b) { return a.key != b.key ? a.key < b.key : a.rule < b.rule; });
   std::size_t size = 2;
   while (size < entries_.size() * 2) size *= 2;
   slots_.assign(size, Slot{});
@@ -246,7 +252,8 @@ std::uint32_t EgressPolicy::first_match(const PolicyRequest& request, std::strin
     Parts parts;
     if (shape.host == Test::exact) parts.host = host;
     if (shape.host == Test::prefix) {
-      const auto suffix = request.host_is_address ? std::string_view() : last_labels(request.host, shape.host_labels);
+      const auto suffix =
+          request.host_is_address ? std::string_view() : last_labels(request.host, shape.host_labels);
       if (suffix.empty()) continue;
       parts.host = hash_text(suffix);
     }

@@ -22,9 +22,10 @@ class RuleCompiler {
   Result<PolicyRule> run() {
     rule_.id = input_.id;
     rule_.allow = input_.allow;
-    if (input_.id.empty() || input_.id.size() > kMaxRuleIdBytes) return refuse("id", "must have 1 to 128 bytes");
-    for (const auto step : {&RuleCompiler::hosts, &RuleCompiler::schemes, &RuleCompiler::ports, &RuleCompiler::methods,
-                            &RuleCompiler::paths, &RuleCompiler::secret_paths}) {
+    if (input_.id.empty() || input_.id.size() > kMaxRuleIdBytes)
+      return refuse("id", "must have 1 to 128 bytes");
+    for (const auto step : {&RuleCompiler::hosts, &RuleCompiler::schemes, &RuleCompiler::ports,
+                            &RuleCompiler::methods, &RuleCompiler::paths, &RuleCompiler::secret_paths}) {
       if (auto done = (this->*step)(); !done) return propagate(done);
     }
     return std::move(rule_);
@@ -59,13 +60,16 @@ class RuleCompiler {
       return {};
     }
     const bool wildcard = text.starts_with("*.");
-    const auto parsed = parse_host(wildcard ? std::string_view(text).substr(2) : std::string_view(text));
-    if (!parsed) {
-      return refuse("hosts", "holds " + quoted(text) +
-                                 ", which is no host (a name, an address, IPv6 in brackets, *.example.com or *; no "
-                                 "scheme, port or path)");
+    const std::string_view name = wildcard ? std::string_view(text).substr(2) : std::string_view(text);
+    const auto parsed = parse_host(name);
+    if (!parsed || name.find('*') != std::string_view::npos) {
+      return refuse("hosts",
+                    "holds " + quoted(text) +
+                        ", which is no host (a name, an address, IPv6 in brackets, *.example.com or *; no "
+                        "scheme, port or path)");
     }
-    if (wildcard && parsed->address) return refuse("hosts", "holds a wildcard over an address, " + quoted(text));
+    if (wildcard && parsed->address)
+      return refuse("hosts", "holds a wildcard over an address, " + quoted(text));
     if (wildcard) {
       rule_.host_suffixes.push_back("." + parsed->text);
     } else {
@@ -80,7 +84,8 @@ class RuleCompiler {
     rule_.schemes = 0;
     for (const std::string& text : *input_.schemes) {
       const std::uint8_t bits = internal::scheme_bits(to_lower_ascii(text));
-      if (bits == 0) return refuse("schemes", "holds " + quoted(text) + "; http, https, ws and wss are allowed");
+      if (bits == 0)
+        return refuse("schemes", "holds " + quoted(text) + "; http, https, ws and wss are allowed");
       rule_.schemes |= bits;
     }
     return {};
@@ -89,7 +94,8 @@ class RuleCompiler {
   Result<void> ports() {
     if (auto fine = not_empty("ports", input_.ports); !fine || !input_.ports) return fine;
     for (const std::int64_t port : *input_.ports) {
-      if (port < 1 || port > 65535) return refuse("ports", "holds " + std::to_string(port) + "; 1 to 65535 are allowed");
+      if (port < 1 || port > 65535)
+        return refuse("ports", "holds " + std::to_string(port) + "; 1 to 65535 are allowed");
       rule_.ports.push_back(static_cast<std::uint16_t>(port));
     }
     sort_unique(rule_.ports);
@@ -100,7 +106,8 @@ class RuleCompiler {
     if (auto fine = not_empty("methods", input_.methods); !fine || !input_.methods) return fine;
     for (const std::string& text : *input_.methods) {
       if (!is_token(text) || text == "*") {
-        return refuse("methods", "holds " + quoted(text) + ", which is no method; leave the list out to match every one");
+        return refuse("methods", "holds " + quoted(text) +
+                                     ", which is no method; leave the list out to match every one");
       }
       rule_.methods.push_back(internal::to_upper_ascii(text));
     }
@@ -113,11 +120,14 @@ class RuleCompiler {
     for (const std::string& text : *input_.paths) {
       auto pattern = split_pattern(text);
       if (!pattern || !text.starts_with('/') || text.find_first_of("?#") != std::string::npos) {
-        return refuse("paths", "holds " + quoted(text) + "; a path begins with '/', has '*' at its end only, and no query");
+        return refuse("paths", "holds " + quoted(text) +
+                                   "; a path begins with '/', has '*' at its end only, and no query");
       }
       // A prefix that ends in a dot could still become anything; "/a/." and "/a/.x" are different paths.
-      const bool keeps_dot = pattern->prefix && (pattern->text.ends_with("/.") || pattern->text.ends_with("/.."));
-      if (keeps_dot) return refuse("paths", "holds " + quoted(text) + ", a prefix that ends in a dot segment");
+      const bool keeps_dot =
+          pattern->prefix && (pattern->text.ends_with("/.") || pattern->text.ends_with("/.."));
+      if (keeps_dot)
+        return refuse("paths", "holds " + quoted(text) + ", a prefix that ends in a dot segment");
       pattern->text = canonical_path(pattern->text);
       rule_.paths.push_back(std::move(*pattern));
     }
@@ -136,8 +146,9 @@ class RuleCompiler {
         valid = (folder || !pattern->prefix) && check_secret_path(path).has_value();
       }
       if (!valid) {
-        return refuse("secretPaths", "holds " + quoted(text) +
-                                         "; \"/secrets/name\", \"/secrets/folder/*\" and \"platform:key\" are allowed");
+        return refuse("secretPaths",
+                      "holds " + quoted(text) +
+                          "; \"/secrets/name\", \"/secrets/folder/*\" and \"platform:key\" are allowed");
       }
       rule_.secret_paths.push_back(std::move(*pattern));
     }

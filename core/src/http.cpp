@@ -12,9 +12,15 @@ constexpr std::string_view kTokenMarks = "!#$%&'*+-.^_`|~";
 constexpr std::string_view kUriMarks = "-_.!~*'()";
 constexpr std::string_view kHexDigits = "0123456789ABCDEF";
 
-constexpr std::array<std::string_view, 9> kHopByHop = {
-    "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer",
-    "transfer-encoding", "upgrade"};
+constexpr std::array<std::string_view, 9> kHopByHop = {"connection",
+                                                       "keep-alive",
+                                                       "proxy-authenticate",
+                                                       "proxy-authorization",
+                                                       "proxy-connection",
+                                                       "te",
+                                                       "trailer",
+                                                       "transfer-encoding",
+                                                       "upgrade"};
 
 }  // namespace
 

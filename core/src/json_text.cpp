@@ -14,7 +14,8 @@ namespace {
 constexpr std::uint64_t kOnes = 0x0101010101010101U;
 constexpr std::uint64_t kHighBits = 0x8080808080808080U;
 
-/// Whether any of eight bytes ends a run of plain string characters: a quote, a backslash, a control or non-ASCII.
+/// Whether any of eight bytes ends a run of plain string characters: a quote, a backslash, a control or
+/// non-ASCII.
 bool has_special(std::uint64_t word) {
   const auto zero_byte = [](std::uint64_t x) { return (x - kOnes) & ~x; };
   const std::uint64_t quote = zero_byte(word ^ (kOnes * '"'));
@@ -23,7 +24,9 @@ bool has_special(std::uint64_t word) {
   return ((quote | backslash | control | word) & kHighBits) != 0;
 }
 
-bool is_json_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
+bool is_json_space(char c) {
+  return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
 
 void append_utf8(std::string& out, std::uint32_t code) {
   const auto push = [&out](std::uint32_t byte) { out += static_cast<char>(byte); };
@@ -52,12 +55,18 @@ std::uint32_t four_hex_digits(std::string_view text) {
 
 char simple_escape(char c) {
   switch (c) {
-    case 'b': return '\b';
-    case 'f': return '\f';
-    case 'n': return '\n';
-    case 'r': return '\r';
-    case 't': return '\t';
-    default: return c;
+    case 'b':
+      return '\b';
+    case 'f':
+      return '\f';
+    case 'n':
+      return '\n';
+    case 'r':
+      return '\r';
+    case 't':
+      return '\t';
+    default:
+      return c;
   }
 }
 
@@ -198,11 +207,16 @@ bool JsonText::word(std::string_view expected) {
 
 bool JsonText::scalar() {
   switch (text_[at_]) {
-    case '"': return string();
-    case 't': return word("true");
-    case 'f': return word("false");
-    case 'n': return word("null");
-    default: return number();
+    case '"':
+      return string();
+    case 't':
+      return word("true");
+    case 'f':
+      return word("false");
+    case 'n':
+      return word("null");
+    default:
+      return number();
   }
 }
 
@@ -274,7 +288,8 @@ std::optional<std::vector<JsonMember>> read_members(std::string_view text, Range
     member.key_range.begin = reader.at();
     if (!reader.string()) return std::nullopt;
     member.key_range.end = reader.at();
-    member.key = unescape_json(text.substr(member.key_range.begin + 1, reader.at() - member.key_range.begin - 2));
+    member.key =
+        unescape_json(text.substr(member.key_range.begin + 1, reader.at() - member.key_range.begin - 2));
     reader.skip_space();
     if (!reader.next_is(':')) return std::nullopt;
     reader.move_to(reader.at() + 1);
@@ -282,7 +297,8 @@ std::optional<std::vector<JsonMember>> read_members(std::string_view text, Range
     member.value.begin = reader.at();
     if (!reader.value()) return std::nullopt;
     member.value.end = reader.at();
-    while (member.value.end > member.value.begin && is_json_space(text[member.value.end - 1])) --member.value.end;
+    while (member.value.end > member.value.begin && is_json_space(text[member.value.end - 1]))
+      --member.value.end;
     members.push_back(std::move(member));
     closed = reader.next_is('}');
     if (!closed && !reader.next_is(',')) return std::nullopt;

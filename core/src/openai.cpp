@@ -59,7 +59,8 @@ std::string insert(std::string_view body, std::size_t begin, std::size_t end, st
   return out;
 }
 
-/// The body with `stream_options.include_usage: true` put in where a streaming caller left it out. Nothing else moves.
+/// The body with `stream_options.include_usage: true` put in where a streaming caller left it out. Nothing
+/// else moves.
 std::string with_usage(std::string_view body, const Members& members) {
   constexpr std::string_view kUsage = "\"include_usage\":true";
   const JsonMember* stream = last_member(members, "stream");
@@ -79,10 +80,8 @@ std::string with_usage(std::string_view body, const Members& members) {
 
 OwnedHeaders gateway_headers(const HeaderList& callers, const Gateway& gateway) {
   OwnedHeaders headers = {
-      {"authorization", "Bearer " + gateway.api_key},
-      {"content-type", "application/json"},
-      {"cf-aig-metadata", gateway.metadata},
-      {"cf-aig-collect-log", "true"},
+      {"authorization", "Bearer " + gateway.api_key}, {"content-type", "application/json"},
+      {"cf-aig-metadata", gateway.metadata},          {"cf-aig-collect-log", "true"},
       {"cf-aig-collect-log-payload", "true"},
   };
   if (gateway.cache_ttl_seconds) {
@@ -92,7 +91,8 @@ OwnedHeaders gateway_headers(const HeaderList& callers, const Gateway& gateway) 
   }
   for (const auto& [name, value] : callers) {
     std::string lower = to_lower_ascii(name);
-    if (lower == "accept" || lower.starts_with("openai-")) headers.emplace_back(std::move(lower), std::string(value));
+    if (lower == "accept" || lower.starts_with("openai-"))
+      headers.emplace_back(std::move(lower), std::string(value));
   }
   return headers;
 }
@@ -128,7 +128,8 @@ std::variant<NotRouted, GatewayCall> route_openai(const RequestView& request, co
   call.body = takes_include_usage(*endpoint) ? with_usage(request.body, *members) : std::string(request.body);
   call.headers = gateway_headers(request.headers, gateway);
   // Equal bodies for two endpoints are two questions.
-  if (gateway.cache_ttl_seconds) call.cache_key_input = *endpoint + "\n" + internal::canonical_json(call.body);
+  if (gateway.cache_ttl_seconds)
+    call.cache_key_input = *endpoint + "\n" + internal::canonical_json(call.body);
   call.endpoint = std::move(*endpoint);
   return call;
 }
@@ -140,7 +141,8 @@ Result<std::variant<NotRouted, GatewayCall>> rewrite_openai_request(const Reques
   auto routed = route_openai(request, *url, false, gateway);
   if (std::holds_alternative<NotRouted>(routed)) return routed;
   const auto scan = scan_placeholders(request);
-  if (!scan || !scan->references.empty()) return std::variant<NotRouted, GatewayCall>(NotRouted{"placeholder"});
+  if (!scan || !scan->references.empty())
+    return std::variant<NotRouted, GatewayCall>(NotRouted{"placeholder"});
   return routed;
 }
 

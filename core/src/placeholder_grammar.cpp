@@ -135,8 +135,9 @@ class Parser {
       platform_ = true;
       reference_.path = std::move(value);
     } else {
-      return refuse_at(key_at, "the key " + quoted(key) + " is unknown, doubled or does not go with the others; " +
-                                   allowed + " is allowed");
+      return refuse_at(key_at, "the key " + quoted(key) +
+                                   " is unknown, doubled or does not go with the others; " + allowed +
+                                   " is allowed");
     }
     return true;
   }
@@ -193,7 +194,9 @@ std::string reference_key(const Reference& reference) {
   return key;
 }
 
-std::size_t find_placeholder_name(std::string_view text, std::size_t from) { return text.find(kName, from); }
+std::size_t find_placeholder_name(std::string_view text, std::size_t from) {
+  return text.find(kName, from);
+}
 
 PlaceholderParse parse_placeholder(std::string_view text, std::size_t position) {
   return Parser(text, position).run();

@@ -80,7 +80,8 @@ class Scanner {
     while (at != std::string_view::npos) {
       PlaceholderParse parsed = parse_placeholder(text, at);
       std::size_t next = at + 1;
-      if (const auto* bad = std::get_if<MalformedPlaceholder>(&parsed)) return malformed(*bad, part, map(bad->position));
+      if (const auto* bad = std::get_if<MalformedPlaceholder>(&parsed))
+        return malformed(*bad, part, map(bad->position));
       if (auto* found = std::get_if<FoundPlaceholder>(&parsed)) {
         site.range = {map(at), map(found->end)};
         site.reference = note(std::move(found->reference));
@@ -92,9 +93,11 @@ class Scanner {
     return {};
   }
 
-  static tl::unexpected<Error> malformed(const MalformedPlaceholder& bad, std::string_view part, std::size_t position) {
+  static tl::unexpected<Error> malformed(const MalformedPlaceholder& bad, std::string_view part,
+                                         std::size_t position) {
     const auto where = static_cast<std::int64_t>(position);
-    if (bad.wrong_path) return fail(SecretReferenceInvalidPath{std::string(part), bad.path, bad.reason, where});
+    if (bad.wrong_path)
+      return fail(SecretReferenceInvalidPath{std::string(part), bad.path, bad.reason, where});
     return fail(SecretReferenceUnparseable{std::string(part), bad.reason, where});
   }
 
@@ -117,10 +120,8 @@ class Scanner {
     std::string query(parsed->query.of(request_.url));
     std::replace(query.begin(), query.end(), '+', ' ');
     const std::pair<std::string_view, std::string_view> parts[] = {
-        {"username", parsed->username.of(request_.url)},
-        {"password", parsed->password.of(request_.url)},
-        {"host", parsed->host_range.of(request_.url)},
-        {"query", query},
+        {"username", parsed->username.of(request_.url)}, {"password", parsed->password.of(request_.url)},
+        {"host", parsed->host_range.of(request_.url)},   {"query", query},
         {"fragment", parsed->fragment.of(request_.url)},
     };
     for (const auto& [part, raw] : parts) {
@@ -151,8 +152,10 @@ class Scanner {
   Result<void> body() {
     const auto wanted = find_header(request_.headers, kTemplateHeader);
     if (!wanted) return {};
-    if (!equals_ignoring_case(trim(*wanted), "json") || count_headers(request_.headers, kTemplateHeader) > 1) {
-      return fail(SecretTemplateInvalid{"the header x-iterate-secret-template has one value that is known: json"});
+    if (!equals_ignoring_case(trim(*wanted), "json") ||
+        count_headers(request_.headers, kTemplateHeader) > 1) {
+      return fail(
+          SecretTemplateInvalid{"the header x-iterate-secret-template has one value that is known: json"});
     }
     if (request_.body.size() > static_cast<std::size_t>(kMaxTemplateBodyBytes)) {
       return fail(SecretTemplateInvalid{"the body has " + std::to_string(request_.body.size()) +
@@ -183,11 +186,14 @@ class Scanner {
   Result<void> string(const std::string& content, Range inner, bool is_key) {
     if (!mentions_placeholder(content)) return {};
     PlaceholderParse parsed = parse_placeholder(content, find_placeholder_name(content, 0));
-    if (const auto* bad = std::get_if<MalformedPlaceholder>(&parsed)) return malformed(*bad, "body", inner.begin);
+    if (const auto* bad = std::get_if<MalformedPlaceholder>(&parsed))
+      return malformed(*bad, "body", inner.begin);
     auto* found = std::get_if<FoundPlaceholder>(&parsed);
-    const bool whole = found != nullptr && find_placeholder_name(content, 0) == 0 && found->end == content.size();
+    const bool whole =
+        found != nullptr && find_placeholder_name(content, 0) == 0 && found->end == content.size();
     if (is_key || !whole) {
-      const MalformedPlaceholder problem{0, "in a JSON body a placeholder is the whole of a string value", false, {}};
+      const MalformedPlaceholder problem{
+          0, "in a JSON body a placeholder is the whole of a string value", false, {}};
       return malformed(problem, "body", inner.begin);
     }
     PlaceholderSite site;
@@ -215,7 +221,9 @@ const Reference* PlaceholderScan::foreign() const {
   return nullptr;
 }
 
-Result<PlaceholderScan> scan_placeholders(const RequestView& request) { return Scanner(request).run(); }
+Result<PlaceholderScan> scan_placeholders(const RequestView& request) {
+  return Scanner(request).run();
+}
 
 Result<void> require_one_secret(const PlaceholderScan& scan) {
   const Reference* other = scan.foreign();

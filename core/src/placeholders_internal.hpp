@@ -12,7 +12,8 @@ namespace sandboxes::internal {
 
 /// Where the credentials of an `Authorization: Basic` value stand, whatever the header is called.
 [[nodiscard]] std::optional<Range> basic_token(std::string_view value);
-/// Credentials in either alphabet, padded or not: clients differ, and an unread placeholder would go out as it is.
+/// Credentials in either alphabet, padded or not: clients differ, and an unread placeholder would go out as
+/// it is.
 [[nodiscard]] std::optional<std::string> decode_basic(std::string_view token);
 
 /// Percent-decoded text that knows where each of its bytes came from.

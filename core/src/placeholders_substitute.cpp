@@ -37,7 +37,8 @@ Result<std::vector<std::string_view>> choose_values(const PlaceholderScan& scan,
   std::vector<std::string_view> chosen;
   for (const Reference& reference : scan.references) {
     const std::string key = reference_key(reference);
-    const auto found = std::find_if(values.begin(), values.end(), [&key](const auto& one) { return one.first == key; });
+    const auto found =
+        std::find_if(values.begin(), values.end(), [&key](const auto& one) { return one.first == key; });
     if (found == values.end()) return fail(SecretNotFound{reference.path, key});
     if (found->second.find_first_of(std::string_view("\r\n\0", 3)) != std::string_view::npos) {
       return fail(SecretMaterialNotHeaderSafe{key});
@@ -69,7 +70,8 @@ bool has_new_dot_segment(std::string_view before, std::string_view after) {
 
 class Substitution {
  public:
-  Substitution(const RequestView& request, const PlaceholderScan& scan, const std::vector<std::string_view>& values)
+  Substitution(const RequestView& request, const PlaceholderScan& scan,
+               const std::vector<std::string_view>& values)
       : request_(request), scan_(scan), values_(values) {}
 
   Result<SubstitutedRequest> run() {

@@ -44,8 +44,12 @@ constexpr std::array<KeyPrefix, 24> kPrefixes = {{
 /// In the middle of a longer text a prefix may be part of a name ("/opt/sk-learn"); a key goes on for longer.
 constexpr std::size_t kMoreInside = 16;
 
-bool is_key_character(char c) { return is_alnum(c) || c == '-' || c == '_'; }
-bool is_base64url(char c) { return is_key_character(c); }
+bool is_key_character(char c) {
+  return is_alnum(c) || c == '-' || c == '_';
+}
+bool is_base64url(char c) {
+  return is_key_character(c);
+}
 
 std::size_t run_length(std::string_view text, bool (*accept)(char)) {
   return static_cast<std::size_t>(std::find_if_not(text.begin(), text.end(), accept) - text.begin());
@@ -76,8 +80,10 @@ bool is_jwt_at(std::string_view text) {
 bool holds_pem_secret(std::string_view text) {
   constexpr std::string_view kBegin = "-----BEGIN ";
   for (std::size_t at = text.find(kBegin); at != std::string_view::npos; at = text.find(kBegin, at + 1)) {
-    const std::string_view label = text.substr(at + kBegin.size(), text.find("-----", at + kBegin.size()) - at - kBegin.size());
-    if (label.find("CERTIFICATE") == std::string_view::npos && label.find("PUBLIC") == std::string_view::npos) return true;
+    const std::string_view label =
+        text.substr(at + kBegin.size(), text.find("-----", at + kBegin.size()) - at - kBegin.size());
+    if (label.find("CERTIFICATE") == std::string_view::npos && label.find("PUBLIC") == std::string_view::npos)
+      return true;
   }
   return false;
 }

@@ -12,8 +12,9 @@ namespace sandboxes {
 
 namespace {
 
-constexpr std::array<std::string_view, 6> kBodyHeaders = {"content-encoding", "content-language", "content-length",
-                                                          "content-location", "content-type",     "transfer-encoding"};
+constexpr std::array<std::string_view, 6> kBodyHeaders = {"content-encoding", "content-language",
+                                                          "content-length",   "content-location",
+                                                          "content-type",     "transfer-encoding"};
 constexpr std::array<std::string_view, 4> kCredentialHeaders = {"authorization", "cookie", "cookie2",
                                                                 "proxy-authorization"};
 
@@ -53,7 +54,8 @@ Result<NextRequest> next_hop(const RequestView& request, const RedirectResponse&
     return fail(RedirectRefused{origin_text(*to), "its Location holds a placeholder"});
   }
   if (origins) {
-    if (to->has_userinfo) return fail(RedirectRefused{origin_text(*to), "its Location holds user information"});
+    if (to->has_userinfo)
+      return fail(RedirectRefused{origin_text(*to), "its Location holds user information"});
     if (auto pinned = check_secret_pin(*origins, *target); !pinned) return propagate(pinned);
   }
   NextRequest next;
@@ -61,7 +63,8 @@ Result<NextRequest> next_hop(const RequestView& request, const RedirectResponse&
   next.url = std::move(*target);
   next.keeps_body = !becomes_get(response.status, next.method);
   if (!next.keeps_body) next.method = "GET";
-  if (to->fragment == Range{to->fragment.end, to->fragment.end} && from->fragment.begin < from->fragment.end) {
+  if (to->fragment == Range{to->fragment.end, to->fragment.end} &&
+      from->fragment.begin < from->fragment.end) {
     next.url += "#" + std::string(from->fragment.of(request.url));
   }
   const bool keeps_credentials = same_origin(*from, *to);
@@ -98,8 +101,10 @@ OwnedHeaders web_socket_response_headers(const HeaderList& request, const Header
   const bool one_protocol = count_headers(response, kProtocol) == 1;
   for (const auto& [name, value] : response) {
     std::string lower = to_lower_ascii(name);
-    const bool handshake = lower.starts_with("sec-websocket-") || is_hop_by_hop(lower) || lower == "content-length";
-    const bool selected = lower == kProtocol && one_protocol && is_token(trim(value)) && contains(offered, trim(value));
+    const bool handshake =
+        lower.starts_with("sec-websocket-") || is_hop_by_hop(lower) || lower == "content-length";
+    const bool selected =
+        lower == kProtocol && one_protocol && is_token(trim(value)) && contains(offered, trim(value));
     if (selected) {
       headers.emplace_back(std::move(lower), std::string(trim(value)));
     } else if (!handshake) {

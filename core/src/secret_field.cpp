@@ -38,14 +38,20 @@ std::optional<element> step(element value, std::string_view name) {
 
 std::string_view kind_of(element value) {
   switch (value.type()) {
-    case simdjson::dom::element_type::OBJECT: return "an object";
-    case simdjson::dom::element_type::ARRAY: return "an array";
-    case simdjson::dom::element_type::STRING: return "a string";
-    case simdjson::dom::element_type::BOOL: return "a boolean";
-    case simdjson::dom::element_type::NULL_VALUE: return "null";
+    case simdjson::dom::element_type::OBJECT:
+      return "an object";
+    case simdjson::dom::element_type::ARRAY:
+      return "an array";
+    case simdjson::dom::element_type::STRING:
+      return "a string";
+    case simdjson::dom::element_type::BOOL:
+      return "a boolean";
+    case simdjson::dom::element_type::NULL_VALUE:
+      return "null";
     case simdjson::dom::element_type::INT64:
     case simdjson::dom::element_type::UINT64:
-    case simdjson::dom::element_type::DOUBLE: return "a number";
+    case simdjson::dom::element_type::DOUBLE:
+      return "a number";
   }
   return "no string";
 }

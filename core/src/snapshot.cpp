@@ -18,7 +18,8 @@ tl::unexpected<Error> refuse(std::string_view field, std::string reason) {
 
 /// An id is a part of an object key in the bucket.
 Result<void> check_id(std::string_view id) {
-  const bool plain = std::all_of(id.begin(), id.end(), [](char c) { return is_alnum(c) || c == '-' || c == '_'; });
+  const bool plain =
+      std::all_of(id.begin(), id.end(), [](char c) { return is_alnum(c) || c == '-' || c == '_'; });
   if (id.empty() || id.size() > kMaxIdBytes || !plain) {
     return refuse("id", "must be 1 to 128 letters, digits, '-' and '_'");
   }
@@ -30,14 +31,18 @@ bool is_sha256(std::string_view text) {
          std::all_of(text.begin(), text.end(), [](char c) { return is_digit(c) || (c >= 'a' && c <= 'f'); });
 }
 
-std::string owner_name(const Identity& identity) { return identity.project_id + identity.path; }
+std::string owner_name(const Identity& identity) {
+  return identity.project_id + identity.path;
+}
 
 }  // namespace
 
 std::string_view transfer_name(SnapshotTransfer transfer) {
   switch (transfer) {
-    case SnapshotTransfer::binding: return "binding";
-    case SnapshotTransfer::presigned: return "presigned";
+    case SnapshotTransfer::binding:
+      return "binding";
+    case SnapshotTransfer::presigned:
+      return "presigned";
   }
   return "binding";
 }
@@ -53,8 +58,8 @@ Result<SnapshotManifest> snapshot_manifest(const Identity& identity, std::int64_
   manifest.created_at = now;
   manifest.ttl_seconds = kSnapshotTtlSeconds;
   manifest.excludes = {std::string(kSnapshotExclude)};
-  const bool can_presign = !env.access_key_id.empty() && !env.secret_access_key.empty() && !env.account_id.empty() &&
-                           !env.bucket_name.empty();
+  const bool can_presign = !env.access_key_id.empty() && !env.secret_access_key.empty() &&
+                           !env.account_id.empty() && !env.bucket_name.empty();
   manifest.transfer = can_presign ? SnapshotTransfer::presigned : SnapshotTransfer::binding;
   if (auto fine = check_manifest(manifest); !fine) return propagate(fine);
   return manifest;
@@ -66,10 +71,12 @@ Result<void> check_manifest(const SnapshotManifest& manifest) {
   if (manifest.dir != kSnapshotDirectory) return refuse("dir", "must be \"/workspace\"");
   if (manifest.ttl_seconds <= 0) return refuse("ttlSeconds", "must be positive");
   if (manifest.size_bytes && *manifest.size_bytes < 0) return refuse("sizeBytes", "must not be negative");
-  if (manifest.sha256 && !is_sha256(*manifest.sha256)) return refuse("sha256", "must be 64 lower-case hex digits");
+  if (manifest.sha256 && !is_sha256(*manifest.sha256))
+    return refuse("sha256", "must be 64 lower-case hex digits");
   if (manifest.version == 1) return {};
   if (!manifest.name) return refuse("name", "is missing");
-  if (!manifest.created_at || *manifest.created_at < 0) return refuse("createdAt", "must be milliseconds since 1970");
+  if (!manifest.created_at || *manifest.created_at < 0)
+    return refuse("createdAt", "must be milliseconds since 1970");
   return {};
 }
 
@@ -92,8 +99,9 @@ Result<std::optional<std::string>> backup_endpoint(std::string_view value) {
   if (!url) return refuse_it("it is no URL");
   if (url->scheme != "https") return refuse_it("its scheme is not https");
   const std::string_view path = url->path.of(value);
-  const bool bare = (path.empty() || path == "/") && !url->has_query && url->fragment.begin == url->fragment.end &&
-                    value.find('#') == std::string_view::npos && !url->has_userinfo;
+  const bool bare = (path.empty() || path == "/") && !url->has_query &&
+                    url->fragment.begin == url->fragment.end && value.find('#') == std::string_view::npos &&
+                    !url->has_userinfo;
   if (!bare) return refuse_it("it is more than an origin");
   return std::optional(origin_text(*url));
 }

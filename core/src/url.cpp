@@ -16,11 +16,17 @@ constexpr std::string_view kUnreservedMarks = "-._~";
 constexpr std::string_view kKeptInPath = "-._~!$&'()*+,;=:@/|^[]";
 constexpr std::string_view kHexDigits = "0123456789ABCDEF";
 
-bool is_slash(char c) { return c == '/' || c == '\\'; }
+bool is_slash(char c) {
+  return c == '/' || c == '\\';
+}
 
-bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }
+bool is_control(char c) {
+  return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
+}
 
-tl::unexpected<Error> refuse(std::string reason) { return fail(InvalidUrl{std::move(reason)}); }
+tl::unexpected<Error> refuse(std::string reason) {
+  return fail(InvalidUrl{std::move(reason)});
+}
 
 Result<Host> parse_name(std::string_view text) {
   Host host;
@@ -96,7 +102,9 @@ Result<void> read_authority(std::string_view text, Range authority, Url& url) {
   return {};
 }
 
-bool is_unreserved(char c) { return is_alnum(c) || kUnreservedMarks.find(c) != std::string_view::npos; }
+bool is_unreserved(char c) {
+  return is_alnum(c) || kUnreservedMarks.find(c) != std::string_view::npos;
+}
 
 void append_escaped(std::string& out, char c) {
   const auto byte = static_cast<unsigned char>(c);
@@ -211,9 +219,8 @@ Result<std::string> resolve_location(std::string_view base, std::string_view loc
   if (!url) return propagate(url);
   const std::size_t colon = location.find(':');
   const bool has_scheme = colon != std::string_view::npos && colon > 0 && is_alpha(location[0]) &&
-                          std::all_of(location.begin(), location.begin() + static_cast<std::ptrdiff_t>(colon), [](char c) {
-                            return is_alnum(c) || c == '+' || c == '-' || c == '.';
-                          });
+                          std::all_of(location.begin(), location.begin() + static_cast<std::ptrdiff_t>(colon),
+                                      [](char c) { return is_alnum(c) || c == '+' || c == '-' || c == '.'; });
   std::string resolved;
   const std::string origin(base.substr(0, url->path.begin));
   const std::string_view base_path = url->path.of(base);

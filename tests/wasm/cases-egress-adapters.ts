@@ -1,6 +1,13 @@
 import { createHash } from "node:crypto";
 import { isSandboxError } from "../../js/src/core/error.ts";
-import type { Core, EgressRule, HeaderPairs, Material, OpenAiRewrite } from "../../js/src/core/types.ts";
+import type {
+  Core,
+  CoreRequest,
+  EgressRule,
+  HeaderPairs,
+  Material,
+  OpenAiRewrite,
+} from "../../js/src/core/types.ts";
 
 /** What a case gives and what it wants: plain JSON, so loosely typed. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
@@ -125,24 +132,35 @@ const downstreamHeaders: Adapter = (core, { request, response }) => {
 };
 
 /** The way of a request through the door and a secret: scan, look up, pin, select, substitute. */
-const substitute: Adapter = (core, { request, secrets }) =>
-  attempt(() => {
-    const { url, headers, body } = rowOf(request);
-    const given = { url: textOf(url), headers: headersOf(headers), ...(body ? { body: textOf(body) } : {}) };
-    const { references } = core.scanPlaceholders(given);
-    const values: Record<string, string> = {};
-    for (const { kind, path, field } of references) {
-      const secret = rowOf(secrets)[path];
-      if (secret === undefined) return { ok: false, code: "secret_not_found", path };
-      core.checkSecretPin({ origins: rowOf(secret).allow as string[], url: given.url });
-      const key = field === undefined ? `${kind}:${path}` : `${kind}:${path}#${field}`;
-      values[key] = core.selectSecretField(rowOf(secret).material as Material, field);
-    }
-    const out = core.substitutePlaceholders(given, values);
-    const lookups = references.map(({ path }) => path);
-    const state = out.body === undefined || out.body === body ? "unchanged" : textOf(out.body as string);
-    return { ok: true, url: out.url, headers: out.headers, body: state, lookups };
-  });
+function substituteOne(core: Core, given: CoreRequest, secrets: Row): Row {
+  const { references } = core.scanPlaceholders(given);
+  const values: Record<string, string> = {};
+  for (const { kind, path, field } of references) {
+    const secret = secrets[path];
+    if (secret === undefined) return { ok: false, code: "secret_not_found", path };
+    core.checkSecretPin({ origins: rowOf(secret).allow as string[], url: given.url });
+    const key = field === undefined ? `${kind}:${path}` : `${kind}:${path}#${field}`;
+    values[key] = core.selectSecretField(rowOf(secret).material as Material, field);
+  }
+  const out = core.substitutePlaceholders(given, values);
+  const body = out.body === undefined || out.body === given.body ? "unchanged" : textOf(out.body as string);
+  return { ok: true, url: out.url, headers: out.headers, body, lookups: references.map(({ path }) => path) };
+}
+
+/** A request of ours names one secret, so a case with several is asked a header at a time; one refusal refuses all. */
+const substitute: Adapter = (core, { request, secrets }) => {
+  const { url, headers, body } = rowOf(request);
+  const ask = (some: HeaderPairs): Row =>
+    attempt(() => {
+      const given = { url: textOf(url), headers: some, ...(body ? { body: textOf(body) } : {}) };
+      return substituteOne(core, given, rowOf(secrets));
+    });
+  const whole = ask(headersOf(headers));
+  if (whole.code !== "secret_reference_foreign") return whole;
+  const answers = headersOf(headers).map((pair) => ask([pair]));
+  const refused = answers.find(({ ok }) => ok !== true);
+  return refused ?? { ...answers[0], headers: answers.flatMap((answer) => answer.headers as Json[]) };
+};
 
 const selectField: Adapter = (core, { material, field }) =>
   attempt(() => ({

@@ -42,7 +42,8 @@ enum class AddressClass : std::uint8_t {
 /// Any spelling: the above, in brackets, with a zone, with a trailing dot.
 [[nodiscard]] Result<Address> parse_address(std::string_view text);
 
-/// What an address is for. A tunnelling form (6to4, NAT64, Teredo, IPv4-compatible) is what the IPv4 inside it is.
+/// What an address is for. A tunnelling form (6to4, NAT64, Teredo, IPv4-compatible) is what the IPv4 inside
+/// it is.
 [[nodiscard]] AddressClass classify(const Address& address);
 /// Dotted IPv4, or IPv6 as RFC 5952 writes it.
 [[nodiscard]] std::string to_text(const Address& address);

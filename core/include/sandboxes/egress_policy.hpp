@@ -68,8 +68,9 @@ struct PolicyRule {
   [[nodiscard]] bool names_host(std::string_view host) const;
 };
 
-/// A policy that is compiled once and asked often. Each rule is filed under the parts it tests, and a request looks
-/// its own parts up: one hash probe for each combination of parts that any rule tests, however many rules there are.
+/// A policy that is compiled once and asked often. Each rule is filed under the parts it tests, and a request
+/// looks its own parts up: one hash probe for each combination of parts that any rule tests, however many
+/// rules there are.
 class EgressPolicy {
  public:
   [[nodiscard]] static Result<EgressPolicy> compile(const PolicyInput& input);
@@ -112,7 +113,8 @@ class EgressPolicy {
   void build_slots();
   [[nodiscard]] std::uint32_t first_match(const PolicyRequest& request, std::string_view secret_path,
                                           std::uint32_t best) const;
-  [[nodiscard]] std::uint32_t probe(std::uint64_t key, const PolicyRequest& request, std::uint32_t best) const;
+  [[nodiscard]] std::uint32_t probe(std::uint64_t key, const PolicyRequest& request,
+                                    std::uint32_t best) const;
 
   bool default_allow_ = false;
   std::vector<PolicyRule> rules_;

@@ -26,7 +26,8 @@ struct RequestView {
 /// A method, header name or subprotocol: one or more of RFC 9110's `tchar`.
 [[nodiscard]] bool is_token(std::string_view text);
 /// First value of that name, whatever its case.
-[[nodiscard]] std::optional<std::string_view> find_header(const HeaderList& headers, std::string_view lower_name);
+[[nodiscard]] std::optional<std::string_view> find_header(const HeaderList& headers,
+                                                          std::string_view lower_name);
 [[nodiscard]] std::size_t count_headers(const HeaderList& headers, std::string_view lower_name);
 /// The elements of a comma-separated field, trimmed, without the empty ones.
 [[nodiscard]] std::vector<std::string_view> split_list(std::string_view value);

@@ -28,8 +28,8 @@ struct GatewayCall {
   std::optional<std::string> cache_key_input;
 };
 
-/// Why a request takes normal egress: `not_openai`, `websocket`, `method`, `path`, `content_type`, `placeholder`,
-/// `body` or `no_api_key`.
+/// Why a request takes normal egress: `not_openai`, `websocket`, `method`, `path`, `content_type`,
+/// `placeholder`, `body` or `no_api_key`.
 struct NotRouted {
   std::string_view reason;
 };

@@ -83,8 +83,9 @@ struct SubstitutedRequest {
   std::optional<std::string> body;  ///< nothing when it is the request's own
 };
 
-/// The request with every placeholder's own bytes replaced and every other byte as it was. One pass: a value that
-/// looks like a placeholder is not read again.
-[[nodiscard]] Result<SubstitutedRequest> substitute_placeholders(const RequestView& request, const SecretValues& values);
+/// The request with every placeholder's own bytes replaced and every other byte as it was. One pass: a value
+/// that looks like a placeholder is not read again.
+[[nodiscard]] Result<SubstitutedRequest> substitute_placeholders(const RequestView& request,
+                                                                 const SecretValues& values);
 
 }  // namespace sandboxes

@@ -18,7 +18,8 @@ inline constexpr std::string_view kSnapshotExclude = "node_modules";
 /// The SDK refuses a restore that would begin in the last minute of the time to live.
 inline constexpr std::int64_t kSnapshotMarginSeconds = 60;
 
-/// How an archive travels: through the object's bucket binding, or by presigned URLs from the container itself.
+/// How an archive travels: through the object's bucket binding, or by presigned URLs from the container
+/// itself.
 enum class SnapshotTransfer : std::uint8_t { binding, presigned };
 [[nodiscard]] std::string_view transfer_name(SnapshotTransfer transfer);
 

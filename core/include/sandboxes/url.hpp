@@ -28,8 +28,9 @@ struct Host {
   bool operator==(const Host&) const = default;
 };
 
-/// An http, https, ws or wss URL, read as the URL standard reads it. The text itself is never rewritten: the ranges
-/// point into it. Hosts must be ASCII (IDNA is the caller's), and no control character may occur anywhere.
+/// An http, https, ws or wss URL, read as the URL standard reads it. The text itself is never rewritten: the
+/// ranges point into it. Hosts must be ASCII (IDNA is the caller's), and no control character may occur
+/// anywhere.
 struct Url {
   std::string scheme;
   Host host;
