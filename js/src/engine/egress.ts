@@ -246,9 +246,14 @@ function isEngineHeader(name: string): boolean {
   return name.startsWith(engineHeaderPrefix) || name === connectionHeader;
 }
 
+/** The door's own shape: whoever refuses, a person reads it the same way. */
+function errorBody(code: string, detail: string): string {
+  return `${JSON.stringify({ error: code, code, rule: null, detail })}\n`;
+}
+
 /** Answers so that a person who runs curl can read why. */
 export function sendError(response: ServerResponse, status: number, code: string, message: string): void {
-  const body = `${JSON.stringify({ error: { code, message } })}\n`;
+  const body = errorBody(code, message);
   response.writeHead(status, {
     "content-type": "application/json",
     "content-length": Buffer.byteLength(body),
@@ -287,7 +292,7 @@ function refuseBytes(error: Error & { code?: string }, socket: Duplex): void {
     return;
   }
   const message = `what was sent is not a well-formed HTTP/1.1 request (${error.code ?? error.message}); only HTTP and HTTPS may leave`;
-  const body = `${JSON.stringify({ error: { code: "not_http", message } })}\n`;
+  const body = errorBody("not_http", message);
   socket.end(
     `HTTP/1.1 400 Bad Request\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
     () => socket.destroy(),

@@ -34,8 +34,9 @@ async function egress(request: Request, ctx: ExportsContext): Promise<Response> 
   const target = interceptTarget(container, request.headers.get(engineHeader.interceptor) ?? "");
   const make: unknown = target === null ? null : Reflect.get(ctx.exports, target.entrypoint, ctx.exports);
   if (target === null || typeof make !== "function") {
+    const code = "no_interceptor";
     return Response.json(
-      { error: { code: "no_interceptor", message: `nothing handles ${url}` } },
+      { error: code, code, rule: null, detail: `nothing handles ${url}` },
       { status: 502 },
     );
   }

@@ -3,7 +3,7 @@
  * arguments and results are the SDK's `Sandbox…API` interfaces.
  */
 import { RpcTarget } from "capnweb";
-import { type AgentClient, AgentError, type Fields } from "./agent-client.ts";
+import type { AgentClient, Fields } from "./agent-client.ts";
 
 type Env = Record<string, string | undefined>;
 type Bytes = ReadableStream<Uint8Array>;
@@ -101,33 +101,9 @@ export class Git extends RpcTarget {
     sessionId: string,
     options?: { branch?: string; targetDir?: string; depth?: number; timeoutMs?: number },
   ) {
-    const { targetDir, timeoutMs, depth, branch } = options ?? {};
-    if (depth !== undefined && (!Number.isInteger(depth) || depth <= 0)) {
-      throw new AgentError(
-        "VALIDATION_FAILED",
-        `Invalid depth value: ${depth}. Must be a positive integer (e.g., 1, 5, 10).`,
-        {},
-      );
-    }
-    return this.#agent.post("/api/git/checkout", {
-      repoUrl,
-      sessionId,
-      targetDir: targetDir ?? `/workspace/${repositoryName(repoUrl)}`,
-      timeoutMs: timeoutMs ?? defaultCloneMs,
-      ...present({ branch, depth }),
-    });
+    const { timeoutMs = defaultCloneMs, ...rest } = options ?? {};
+    return this.#agent.post("/api/git/checkout", { repoUrl, sessionId, timeoutMs, ...present(rest) });
   }
-}
-
-/** The last segment of the address, as the SDK names the folder of a clone. */
-function repositoryName(url: string): string {
-  const last =
-    url
-      .replace(/[?#].*$/, "")
-      .replace(/\/+$/, "")
-      .split(/[/:]/)
-      .at(-1) ?? "";
-  return last.replace(/\.git$/, "") || "repository";
 }
 
 export class Utils extends RpcTarget {
