@@ -55,6 +55,10 @@ export class SandboxBasicDurableObject extends Basic {
     return [...(await this.ctx.storage.list()).keys(), ...(alarm === null ? [] : ["alarm"])];
   }
 
+  async testFetch(url: string): Promise<number> {
+    return (await this.fetch(new Request(url))).status;
+  }
+
   /** Every method of the SDK's classes, and of ours. */
   testMethods(): string[] {
     const names = new Set<string>();
@@ -95,8 +99,10 @@ class TestDoor extends RpcTarget {
 /** What a sandbox's outbound handler does with an upgrade: hands it to the project's door. */
 function socketThroughDoor(request: Request, env: WorkerEnv): Promise<Response> {
   const { searchParams } = new URL(request.url);
+  const headers = new Headers(request.headers);
+  headers.delete("host");
   const door = env.PROJECT.getByName(`${searchParams.get("project")}.iterate/`);
-  return door.fetch(new Request(searchParams.get("url") ?? "", { headers: request.headers }));
+  return door.fetch(new Request(searchParams.get("url") ?? "", { headers }));
 }
 
 function isNamespace(value: unknown): value is { getByName(name: string): object } {

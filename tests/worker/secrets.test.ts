@@ -182,7 +182,7 @@ test("no other origin gets it, and the refusal names both", async () => {
   for (const target of ["https://evil.example/", "http://api.example/", "https://api.example:8443/"]) {
     const url = `https://api.example/redirect/${encodeURIComponent(target)}`;
     const followed = itx.egress.fetch(new Request(url, { headers: { "x-key": holder() } }));
-    await expect(followed).rejects.toMatchObject({ code: "redirect_refused" });
+    await expect(followed).rejects.toMatchObject({ code: "secret_not_allowed_for_origin" });
   }
   expect(new Set(seen.map(({ url }) => new URL(url).origin))).toEqual(new Set(["https://api.example"]));
   const inside = `https://api.example/redirect/${encodeURIComponent("/end")}`;

@@ -48,8 +48,7 @@ test("frames pass both ways in order and opaque, with the server's close", async
   const socket = open("https://echo.example/", { authorization: `Bearer ${placeholder}` }, ["a", "b"]);
   const frames: string[] = [];
   socket.on("message", (data) => frames.push(String(data)));
-  const [upgrade] = await once(socket, "upgrade");
-  await once(socket, "open");
+  const [[upgrade]] = await Promise.all([once(socket, "upgrade"), once(socket, "open")]);
   expect(socket.protocol).toBe("b");
   expect(JSON.stringify(upgrade.headers)).not.toContain(material);
   expect(handshake.authorization).toBe(`Bearer ${material}`);

@@ -20,7 +20,7 @@ interface Hop {
 export async function follow(context: ItxContext, first: Request, send: Send): Promise<Response> {
   if (first.redirect === "manual" || isUpgrade(first)) return send(first);
   let hop = await keepBody(first);
-  const origins = await pinnedOrigins(context, first);
+  let origins: string[] | null | undefined;
   for (let count = 0; count <= MAX_HOPS; count += 1) {
     const response = await send(hop.request);
     const location = response.headers.get("location");
@@ -29,6 +29,7 @@ export async function follow(context: ItxContext, first: Request, send: Send): P
     if (first.redirect === "error") {
       throw shellError("redirect_limit", `${hop.request.url} redirects, and the request does not allow it`);
     }
+    if (origins === undefined) origins = await pinnedOrigins(context, hop);
     hop = nextHop(context, hop, response, origins);
   }
   throw shellError("redirect_limit", `${first.url} redirects more than ${MAX_HOPS} times`, {
@@ -64,9 +65,13 @@ function nextHop(
 }
 
 /** The origins of the secret that the request names; null when it names none. */
-async function pinnedOrigins(context: ItxContext, request: Request): Promise<string[] | null> {
+async function pinnedOrigins(context: ItxContext, { request, kept }: Hop): Promise<string[] | null> {
   const { core, env, projectId } = context;
-  const { references } = core.scanPlaceholders({ url: request.url, headers: [...request.headers] });
+  const { references } = core.scanPlaceholders({
+    url: request.url,
+    headers: [...request.headers],
+    ...(kept === null ? {} : { body: kept }),
+  });
   const [reference] = references;
   if (reference === undefined) return null;
   // A platform secret's pin is its own affair: its requests follow no redirect at all.

@@ -19,6 +19,7 @@ export const shellErrors = {
     retryable: false,
     meaning: "A variable or binding is missing or unreadable.",
   },
+  unknown_method: { status: 404, retryable: false, meaning: "There is no method of this name." },
   batch_too_large: {
     status: 413,
     retryable: false,

@@ -3,7 +3,7 @@
  * the four fields that clients read are made own properties of a plain error; a stack never leaves.
  */
 import { SandboxError } from "../core/error.ts";
-import { shellErrors } from "./errors.ts";
+import { shellError, shellErrors } from "./errors.ts";
 import { log } from "./log.ts";
 import { count } from "./metrics.ts";
 
@@ -15,10 +15,16 @@ export interface WireFields {
   retryable: boolean;
 }
 
+/** How capnweb says that a client called what is not there. */
+const UNKNOWN_METHOD = /^'(.+)' is not a function\.$/;
+
 /** The error that a client gets for this one. Faults without a code are logged here, and leave as `internal_error`. */
 export function wireError(error: unknown): SandboxError {
   const fields = fieldsOf(error);
   if (fields !== undefined) return new SandboxError(fields);
+  const unknown = error instanceof TypeError ? UNKNOWN_METHOD.exec(error.message)?.[1] : undefined;
+  if (unknown !== undefined)
+    return shellError("unknown_method", `there is no method ${unknown}`, { method: unknown });
   count("errors_internal");
   log("error", "call failed", { error: error instanceof Error ? error : new Error(String(error)) });
   const message = error instanceof Error ? error.message : String(error);

@@ -57,17 +57,15 @@ export async function passDoor(door: DoorContext, request: Request): Promise<Res
 
 /** What would be decided; nothing is sent or recorded. */
 export async function testDoor(door: DoorContext, request: EgressRequest): Promise<EgressDecision> {
-  const policy = await door.settings.compiledPolicy(door.core);
-  return policy.decide({ ...request, gateway: await gatewayOptions(door, null) });
+  return door.settings.decide(door.core, { ...request, gateway: await gatewayOptions(door, null) });
 }
 
 async function decide(door: DoorContext, request: Request): Promise<Decided> {
-  const policy = await door.settings.compiledPolicy(door.core);
   const gateway = await gatewayOptions(door, request.headers.get(callerHeader));
   const limit = bodyLimit(request);
   const body = limit > 0 && request.body !== null ? await readBody(request.body, limit) : null;
   const connection = request.headers.get(connectionHeader);
-  const decision = policy.decide({
+  const decision = await door.settings.decide(door.core, {
     method: request.method,
     url: request.url,
     headers: [...request.headers].filter(([name]) => name !== callerHeader && name !== connectionHeader),

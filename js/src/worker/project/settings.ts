@@ -1,5 +1,11 @@
 /** What a project has decided about its door, in the object's storage; a project that never set anything has nothing there. */
-import type { Core, EgressPolicy, EgressPolicyDocument } from "../../core/types.ts";
+import type {
+  Core,
+  EgressDecision,
+  EgressPolicy,
+  EgressPolicyDocument,
+  EgressRequest,
+} from "../../core/types.ts";
 import { invalidArgument, shellError } from "../errors.ts";
 import { type Connection, checkConnection, checkConnectionKey } from "./connections.ts";
 
@@ -26,13 +32,13 @@ export class ProjectSettings {
     return (await this.#storage.get<EgressPolicyDocument>("policy")) ?? DEFAULT_POLICY;
   }
 
-  /** The policy as the core decides by it; compiled once for each that was set. */
-  async compiledPolicy(core: Core): Promise<EgressPolicy> {
-    if (this.#compiled !== null) return this.#compiled;
-    const document = await this.policy();
+  /** Decides by the policy in force. It is compiled once, and no call can free it between finding and asking it. */
+  async decide(core: Core, request: EgressRequest): Promise<EgressDecision> {
+    const document = this.#compiled === null ? await this.policy() : null;
     // Another call may have compiled while this one read.
-    this.#compiled ??= core.compileEgressPolicy(document);
-    return this.#compiled;
+    if (document !== null) this.#compiled ??= core.compileEgressPolicy(document);
+    if (this.#compiled === null) throw new TypeError("the policy in force is not compiled");
+    return this.#compiled.decide(request);
   }
 
   /** @throws SandboxError for a policy that does not compile; the one in force stays */
