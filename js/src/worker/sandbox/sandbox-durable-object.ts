@@ -2,7 +2,7 @@
 import { Sandbox } from "@cloudflare/sandbox";
 import { loadCore } from "#core";
 import type { Core, ProjectionState } from "../../core/types.ts";
-import type { LifecycleState, SandboxIdentity } from "../../core/types-lifecycle.ts";
+import type { LifecycleRequest, LifecycleState, SandboxIdentity } from "../../core/types-lifecycle.ts";
 import { type EngineEnv, installContainer } from "../../engine/container.ts";
 import type { WorkerEnv } from "../env.ts";
 import { invalidArgument } from "../errors.ts";
@@ -72,15 +72,16 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
   }
 
   async assertCreated(identity: SandboxIdentity): Promise<void> {
+    this[check]("live");
     this.#need().shell.assertCreated(identity);
   }
 
   override async start(): Promise<void> {
-    await this.#need().shell.ask({ kind: "start" });
+    await this.#ask({ kind: "start" });
   }
 
   async sleep(): Promise<void> {
-    await this.#need().shell.ask({ kind: "sleep" });
+    await this.#ask({ kind: "sleep" });
   }
 
   /** The SDK's stop keeps the instance's slot and loses the workspace; ours sleeps. */
@@ -89,38 +90,46 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
   }
 
   async restart(): Promise<void> {
-    await this.#need().shell.ask({ kind: "restart" });
+    await this.#ask({ kind: "restart" });
   }
 
   /** Ends this object's memory and everything it was doing; the container lives on. */
   async kill(): Promise<void> {
-    await this.#need().shell.ask({ kind: "kill" });
+    await this.#ask({ kind: "kill" });
   }
 
   override async destroy(): Promise<void> {
-    await this.#need().shell.ask({ kind: "destroy" });
+    await this.#ask({ kind: "destroy" });
   }
 
   override async setEnvVars(
     changes: Record<string, string | null | undefined>,
     options: { allowRawSecrets?: boolean } = {},
   ): Promise<void> {
-    await this.#need().shell.ask(setEnvVarsRequest(changes, options));
+    this[check]("born");
+    await this.#ask(setEnvVarsRequest(changes, options));
   }
 
   override async setSleepAfter(sleepAfter: string | number): Promise<void> {
     if (isInside(this)) return super.setSleepAfter(sleepAfter);
-    await this.#need().shell.ask({ kind: "setSleepAfter", sleepAfter });
+    await this.#ask({ kind: "setSleepAfter", sleepAfter });
   }
 
   override async setKeepAlive(keepAlive: boolean): Promise<void> {
     if (isInside(this)) return super.setKeepAlive(keepAlive);
-    await this.#need().shell.ask({ kind: "setKeepAlive", keepAlive });
+    await this.#ask({ kind: "setKeepAlive", keepAlive });
+  }
+
+  async #ask(request: LifecycleRequest): Promise<void> {
+    // That there is no sandbox is told before anything about the arguments.
+    this[check]("born");
+    await this.#need().shell.ask(request);
   }
 
   // ---- What callers ask
 
   async invoke(request: InvokeArguments): Promise<unknown> {
+    this[check]("born");
     const { shell } = this.#need();
     const { projectId, path, method, args, sessionId } = request;
     const identity = { projectId, path };

@@ -1,7 +1,7 @@
 /** Commands with a timeout: the deadline is kept by the command's own shell, and the SDK waits for as long as that takes. */
 import { loadCore } from "#core";
 import { withDeadline } from "./deadline.ts";
-import { enter, type Guarded, isInside } from "./guard.ts";
+import { check, enter, type Guarded, isInside } from "./guard.ts";
 
 /** What the SDK's exec methods share. */
 interface ExecSettings {
@@ -44,10 +44,55 @@ export function installDeadlines(target: object, base: object): void {
 function guarded(name: string, run: ExecMethod, position: number): ExecMethod {
   return async function (command, ...rest) {
     if (isInside(this)) return Reflect.apply(run, this, [command, ...rest]);
+    this[check]("live");
     const { timeout } = settingsOf(rest[position]);
     (await loadCore()).validateExec({ command, ...(timeout !== undefined && { timeout }) });
-    return this[enter](name, () => Reflect.apply(run, this, [command, ...rest]));
+    const call = () => Reflect.apply(run, this, [command, ...rest]);
+    return this[enter](name, name === "exec" ? () => orExit(command, call) : call);
   };
+}
+
+/**
+ * A command at the top level that ends its shell (`exit 3`) has that exit code; the next one gets a fresh shell. In a session that
+ * somebody made, the loss of its state is an error.
+ */
+async function orExit(command: string, call: () => Promise<unknown>): Promise<unknown> {
+  const started = Date.now();
+  try {
+    return await call();
+  } catch (error) {
+    const end = endOfShell(error);
+    if (end === null) throw error;
+    return {
+      success: end.exitCode === 0,
+      exitCode: end.exitCode,
+      stdout: end.stdout,
+      stderr: end.stderr,
+      command,
+      duration: Date.now() - started,
+      timestamp: new Date(started).toISOString(),
+    };
+  }
+}
+
+interface EndOfShell {
+  exitCode: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** What the SDK's error tells of a shell that ended by itself; null for every other error. */
+function endOfShell(error: unknown): EndOfShell | null {
+  if (!(error instanceof Error) || !("code" in error) || error.code !== "SESSION_TERMINATED") return null;
+  const context: unknown = "context" in error ? error.context : undefined;
+  if (typeof context !== "object" || context === null || !("exitCode" in context)) return null;
+  if (typeof context.exitCode !== "number") return null;
+  return { exitCode: context.exitCode, stdout: textOf(context, "stdout"), stderr: textOf(context, "stderr") };
+}
+
+function textOf(context: object, key: string): string {
+  const value: unknown = Reflect.get(context, key);
+  return typeof value === "string" ? value : "";
 }
 
 async function runTimed(
