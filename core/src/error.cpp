@@ -13,6 +13,18 @@ std::vector<ErrorInfo> collect(std::index_sequence<Indices...>) {
 
 }  // namespace
 
+Error::Error(const internal::ErrorKind* kind, const void* owned)
+    : kind_(kind), value_(owned, kind->destroy) {}
+Error::Error(const Error& other) = default;
+Error::Error(Error&& other) noexcept = default;
+Error& Error::operator=(const Error& other) = default;
+Error& Error::operator=(Error&& other) noexcept = default;
+Error::~Error() = default;
+
+ErrorReport Error::report() const {
+  return kind_->report(value_.get());
+}
+
 ErrorReport describe(const Error& error) {
   return error.report();
 }

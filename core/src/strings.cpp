@@ -124,6 +124,18 @@ std::string character_name(std::string_view text, std::size_t position) {
   return name;
 }
 
+std::string number_text(double number) {
+  constexpr double kLargest = 9e15;
+  if (!(number > -kLargest && number < kLargest)) return number > 0 ? "a huge number" : "no usable number";
+  const auto thousandths = static_cast<std::int64_t>((number < 0 ? -number : number) * 1000);
+  std::string text = (number < 0 ? "-" : "") + std::to_string(thousandths / 1000);
+  if (thousandths % 1000 == 0) return text;
+  const std::string decimals = std::to_string(1000 + thousandths % 1000);
+  text += "." + decimals.substr(1);
+  while (text.back() == '0') text.pop_back();
+  return text;
+}
+
 std::optional<std::size_t> first_invalid_utf8(std::string_view text) {
   std::size_t position = 0;
   while (position < text.size()) {

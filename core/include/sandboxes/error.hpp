@@ -43,28 +43,37 @@ struct IsOneOf<E, std::tuple<Errors...>> : std::bool_constant<(std::is_same_v<E,
 /// What is said about a kind of error, and the address that names the kind.
 struct ErrorKind {
   ErrorReport (*report)(const void*);
+  void (*destroy)(const void*);
 };
 
 /// A struct without `info`, `message()` and `details()` does not compile here.
 template <class E>
-inline constexpr ErrorKind error_kind{[](const void* value) {
-  const E& error = *static_cast<const E*>(value);
-  return ErrorReport{E::info.code, error.message(), error.details(), E::info.status, E::info.retryable};
-}};
+inline constexpr ErrorKind error_kind{
+    [](const void* value) {
+      const E& error = *static_cast<const E*>(value);
+      return ErrorReport{E::info.code, error.message(), error.details(), E::info.status, E::info.retryable};
+    },
+    [](const void* value) { delete static_cast<const E*>(value); }};
 
 }  // namespace internal
 
 /// One of `AllErrors`. A closed variant, kept behind a pointer: a `std::variant` of as many alternatives
-/// would be compiled anew, at great cost, in every file that returns a `Result`.
+/// would be compiled anew, at great cost, in every file that returns a `Result`. What is not inline here is
+/// so for the same reason: errors are copied and destroyed at every step out.
 class Error {
  public:
   template <class E>
   requires requires { E::info.code; }
   Error(E error)  // NOLINT(google-explicit-constructor): as with a variant
-      : kind_(&internal::error_kind<E>), value_(std::make_shared<const E>(std::move(error))) {
+      : Error(&internal::error_kind<E>, new E(std::move(error))) {
     static_assert(internal::IsOneOf<E, AllErrors>::value,
                   "list it in errors/<domain>.hpp, for the catalogue");
   }
+  Error(const Error& other);
+  Error(Error&& other) noexcept;
+  Error& operator=(const Error& other);
+  Error& operator=(Error&& other) noexcept;
+  ~Error();
 
   /// The error when it is of this kind, else null.
   template <class E>
@@ -72,9 +81,11 @@ class Error {
     return kind_ == &internal::error_kind<E> ? static_cast<const E*>(value_.get()) : nullptr;
   }
 
-  [[nodiscard]] ErrorReport report() const { return kind_->report(value_.get()); }
+  [[nodiscard]] ErrorReport report() const;
 
  private:
+  Error(const internal::ErrorKind* kind, const void* owned);
+
   const internal::ErrorKind* kind_;
   std::shared_ptr<const void> value_;
 };

@@ -52,6 +52,9 @@ namespace sandboxes {
 /// One character for messages: `'?'`, `U+0009`, `byte 0xFF`.
 [[nodiscard]] std::string character_name(std::string_view text, std::size_t position);
 
+/// A number for messages, with at most three decimals. `std::to_string` would bring printf into the wasm.
+[[nodiscard]] std::string number_text(double number);
+
 /// Position of the first byte that is not valid UTF-8 (overlong forms and surrogates count as invalid).
 [[nodiscard]] std::optional<std::size_t> first_invalid_utf8(std::string_view text);
 
