@@ -4,6 +4,7 @@ import Cloudflare from "cloudflare";
 import { Command, Option } from "commander";
 import { loadCore, SandboxError } from "../js/src/core/index.ts";
 import { defaultBaseName, deploymentNames } from "./names.ts";
+import { reportRefusal, type Say } from "./refusal.ts";
 import { planResources } from "./resources.ts";
 
 interface Flags {
@@ -22,9 +23,9 @@ function command(): Command {
     )
     .requiredOption("--env <name>", "dev, preview_<number> or prd")
     .option("--name <name>", "first part of the Worker's name", defaultBaseName)
-    .addOption(new Option("--account-id <id>", "the Cloudflare account").env("CLOUDFLARE_ACCOUNT_ID"))
+    .option("--account-id <id>", "the Cloudflare account (also CLOUDFLARE_ACCOUNT_ID)")
     .addOption(new Option("--jurisdiction <name>", "of the bucket").choices(["eu", "fedramp"]))
-    .addOption(new Option("--api-url <url>", "another address of the API").env("CLOUDFLARE_API_BASE_URL"))
+    .option("--api-url <url>", "another address of the API (also CLOUDFLARE_API_BASE_URL)")
     .option("--dry-run", "print what would be done and do nothing", false)
     .addHelpText(
       "after",
@@ -43,34 +44,38 @@ function required(value: string | undefined, what: string): string {
   });
 }
 
-async function main(argv: string[]): Promise<void> {
-  const flags = command().parse(argv).opts<Flags>();
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Runs the command line and gives its exit status; what it says goes to `say`. */
+export async function ensureResources(argv: string[], env: Environment, say: Say): Promise<number> {
+  try {
+    await ensure(command().parse(argv, { from: "user" }).opts<Flags>(), env, say);
+    return 0;
+  } catch (error) {
+    return reportRefusal(error, say);
+  }
+}
+
+async function ensure(flags: Flags, env: Environment, say: Say): Promise<void> {
   const core = await loadCore();
   core.checkQuota({ environments: [{ name: flags.env }] }); // refuses an environment that there is not
+  const apiUrl = flags.apiUrl ?? env.CLOUDFLARE_API_BASE_URL;
   const client = new Cloudflare({
-    apiToken: required(process.env.CLOUDFLARE_API_TOKEN, "CLOUDFLARE_API_TOKEN"),
-    ...(flags.apiUrl === undefined ? {} : { baseURL: flags.apiUrl }),
+    apiToken: required(env.CLOUDFLARE_API_TOKEN, "CLOUDFLARE_API_TOKEN"),
+    ...(apiUrl === undefined ? {} : { baseURL: apiUrl }),
   });
   const plan = await planResources(client, {
-    accountId: required(flags.accountId, "CLOUDFLARE_ACCOUNT_ID"),
+    accountId: required(flags.accountId ?? env.CLOUDFLARE_ACCOUNT_ID, "CLOUDFLARE_ACCOUNT_ID"),
     bucketName: deploymentNames(flags.env, flags.name).bucketName,
     lifecycleRule: core.backupLifecycleRule(),
     ...(flags.jurisdiction === undefined ? {} : { jurisdiction: flags.jurisdiction }),
   });
-  for (const present of plan.present) console.log(`present: ${present}`);
+  for (const present of plan.present) say.log(`present: ${present}`);
   for (const step of plan.steps) {
-    console.log(`${flags.dryRun ? "would " : ""}${step.description}`);
+    say.log(`${flags.dryRun ? "would " : ""}${step.description}`);
     if (!flags.dryRun) await step.run();
   }
-  console.log(
-    plan.steps.length === 0 ? "nothing to do" : flags.dryRun ? "dry run: nothing was changed" : "done",
-  );
+  say.log(plan.steps.length === 0 ? "nothing to do" : flags.dryRun ? "dry run: nothing was changed" : "done");
 }
 
-try {
-  await main(process.argv);
-} catch (error) {
-  if (!(error instanceof SandboxError)) throw error;
-  console.error(`${error.code}: ${error.message}`);
-  process.exitCode = 1;
-}
+if (import.meta.main) process.exitCode = await ensureResources(process.argv.slice(2), process.env, console);

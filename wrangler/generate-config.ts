@@ -3,11 +3,12 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, relative, resolve } from "node:path";
 import { Command, Option } from "commander";
-import { loadCore, SandboxError } from "../js/src/core/index.ts";
+import { loadCore } from "../js/src/core/index.ts";
 import { type ConfigOptions, parseAuthorizedKeys, renderConfig } from "./config.ts";
 import { parseExisting } from "./existing.ts";
 import { defaultBaseName } from "./names.ts";
 import { describeExcess, describeTotals } from "./quota-report.ts";
+import { reportRefusal, type Say } from "./refusal.ts";
 
 const root = new URL("..", import.meta.url).pathname;
 
@@ -120,8 +121,16 @@ function configOptions(flags: Flags, out: string): ConfigOptions {
   };
 }
 
-async function main(argv: string[]): Promise<number> {
-  const flags = command().parse(argv).opts<Flags>();
+/** Runs the command line and gives its exit status; what it says goes to `say`. */
+export async function generateConfig(argv: string[], say: Say): Promise<number> {
+  try {
+    return await generate(command().parse(argv, { from: "user" }).opts<Flags>(), say);
+  } catch (error) {
+    return reportRefusal(error, say);
+  }
+}
+
+async function generate(flags: Flags, say: Say): Promise<number> {
   const core = await loadCore();
   const others = flags.environments.filter((name) => name !== flags.env).map((name) => ({ name }));
   const quota = core.checkQuota({
@@ -137,31 +146,23 @@ async function main(argv: string[]): Promise<number> {
   });
   const excess = describeExcess(quota);
   if (excess.length > 0) {
-    console.error(excess.join("\n"));
+    say.error(excess.join("\n"));
     return 1;
   }
   const out = resolve(root, flags.out);
   const text = renderConfig(core, configOptions(flags, out), quota);
   const current = existsSync(out) ? readFileSync(out, "utf8") : undefined;
   if (flags.check && text !== current) {
-    console.error(`${out} is not what ${shownCommand(flags)} writes: run it and commit the result.`);
+    say.error(`${out} is not what ${shownCommand(flags)} writes: run it and commit the result.`);
     return 1;
   }
   if (text !== current) {
     mkdirSync(dirname(out), { recursive: true });
     writeFileSync(out, text);
   }
-  console.log(`${text === current ? "unchanged" : "wrote"} ${out}`);
-  console.log(
-    `${quota.environments.map(({ name }) => name).join(" + ")}: ${describeTotals(quota).join(", ")}`,
-  );
+  say.log(`${text === current ? "unchanged" : "wrote"} ${out}`);
+  say.log(`${quota.environments.map(({ name }) => name).join(" + ")}: ${describeTotals(quota).join(", ")}`);
   return 0;
 }
 
-try {
-  process.exitCode = await main(process.argv);
-} catch (error) {
-  if (!(error instanceof SandboxError)) throw error;
-  console.error(`${error.code}: ${error.message}`);
-  process.exitCode = 1;
-}
+if (import.meta.main) process.exitCode = await generateConfig(process.argv.slice(2), console);

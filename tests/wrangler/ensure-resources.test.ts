@@ -1,16 +1,10 @@
-import { execFile } from "node:child_process";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ensureResources } from "../../wrangler/ensure-resources.ts";
 import { account, defaultRule, type R2Api, startR2Api, token } from "./r2-api.ts";
+import { collect, type Finished } from "./run.ts";
 
-const script = new URL("../../wrangler/ensure-resources.ts", import.meta.url).pathname;
 const bucket = "iterate-sandboxes-dev-sandboxes";
 const secondsOf90Days = 7_776_000;
-
-interface Run {
-  code: number;
-  stdout: string;
-  stderr: string;
-}
 
 let api: R2Api;
 beforeEach(async () => {
@@ -18,22 +12,11 @@ beforeEach(async () => {
 });
 afterEach(() => api.close());
 
-function run(args: string[], env: Record<string, string> = {}): Promise<Run> {
-  return new Promise((resolve) => {
-    execFile(
-      process.execPath,
-      [script, "--env", "dev", "--api-url", api.url, ...args],
-      {
-        env: {
-          PATH: process.env.PATH,
-          CLOUDFLARE_API_TOKEN: token,
-          CLOUDFLARE_ACCOUNT_ID: account,
-          ...env,
-        },
-      },
-      (error, stdout, stderr) => resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
-    );
-  });
+const environment = { CLOUDFLARE_API_TOKEN: token, CLOUDFLARE_ACCOUNT_ID: account };
+
+function run(args: string[], env: Record<string, string> = {}): Promise<Finished> {
+  const argv = ["--env", "dev", "--api-url", api.url, ...args];
+  return collect((say) => ensureResources(argv, { ...environment, ...env }, say));
 }
 
 const writes = () => api.requests.filter((request) => !request.startsWith("GET"));
@@ -42,15 +25,15 @@ const ourRule = () => api.buckets.get(bucket)?.find((rule) => rule.conditions?.p
 describe("ensure-resources", () => {
   it("prints the plan and changes nothing with --dry-run", async () => {
     const result = await run(["--dry-run"]);
-    expect(result).toMatchObject({ code: 0, stderr: "" });
-    expect(result.stdout).toContain(`would create bucket ${bucket}`);
-    expect(result.stdout).toContain("delete backups/ after 90 days");
+    expect(result).toMatchObject({ code: 0 });
+    expect(result.output).toContain(`would create bucket ${bucket}`);
+    expect(result.output).toContain("delete backups/ after 90 days");
     expect(writes()).toEqual([]);
     expect(api.buckets.size).toBe(0);
   });
 
   it("makes the bucket and the rule, and does nothing when run again", async () => {
-    expect(await run([])).toMatchObject({ code: 0, stderr: "" });
+    expect(await run([])).toMatchObject({ code: 0 });
     expect(api.buckets.get(bucket)).toContainEqual(defaultRule);
     expect(ourRule()).toMatchObject({
       enabled: true,
@@ -59,7 +42,7 @@ describe("ensure-resources", () => {
 
     const before = writes().length;
     const again = await run([]);
-    expect(again.stdout).toContain("nothing to do");
+    expect(again.output).toContain("nothing to do");
     expect(writes()).toHaveLength(before);
   });
 
@@ -68,7 +51,7 @@ describe("ensure-resources", () => {
     const others = { id: "logs", enabled: true, conditions: { prefix: "logs/" } };
     const ours = ourRule();
     api.buckets.set(bucket, [others, { ...ours, id: ours?.id ?? "", enabled: false }]);
-    expect((await run([])).stdout).toContain("correct lifecycle rule");
+    expect((await run([])).output).toContain("correct lifecycle rule");
     expect(ourRule()?.enabled).toBe(true);
     expect(api.buckets.get(bucket)).toContainEqual(others);
   });
@@ -77,16 +60,16 @@ describe("ensure-resources", () => {
     api.permissions.delete("edit");
     const result = await run([]);
     expect(result.code).toBe(1);
-    expect(result.stderr).toContain("permission_missing");
-    expect(result.stderr).toContain("Workers R2 Storage > Edit");
-    expect(result.stderr).toContain(`create the bucket ${bucket}`);
-    expect(result.stderr).not.toContain(token);
+    expect(result.output).toContain("permission_missing");
+    expect(result.output).toContain("Workers R2 Storage > Edit");
+    expect(result.output).toContain(`create the bucket ${bucket}`);
+    expect(result.output).not.toContain(token);
   });
 
   it("says which setting is missing", async () => {
-    expect((await run([], { CLOUDFLARE_API_TOKEN: "" })).stderr).toContain("CLOUDFLARE_API_TOKEN is missing");
-    expect((await run([], { CLOUDFLARE_ACCOUNT_ID: "" })).stderr).toContain("--account-id");
-    expect((await run(["--env", "staging"])).stderr).toContain("invalid_environment");
+    expect((await run([], { CLOUDFLARE_API_TOKEN: "" })).output).toContain("CLOUDFLARE_API_TOKEN is missing");
+    expect((await run([], { CLOUDFLARE_ACCOUNT_ID: "" })).output).toContain("--account-id");
+    expect((await run(["--env", "staging"])).output).toContain("invalid_environment");
     expect(api.requests).toEqual([]);
   });
 });

@@ -54,41 +54,44 @@ async function expectAccepted(name: string): Promise<void> {
   expect(code).toBe(0);
 }
 
-describe.each(environments)("the configuration of %s", (environment) => {
-  it("fits wrangler's own schema, carries the core's table, and is accepted by wrangler", async () => {
-    await expectWritten(environment, "--env", environment);
-    const schema = JSON.parse(
-      readFileSync(`${root}node_modules/wrangler/config-schema.json`, "utf8"),
-    ) as object;
-    const validate = new Ajv({ strict: false, allowUnionTypes: true }).compile(schema);
-    expect(validate(read(environment)), JSON.stringify(validate.errors)).toBe(true);
+describe("the configuration of", () => {
+  it.concurrent.each(environments)(
+    "%s fits wrangler's own schema, carries the core's table, and is accepted by wrangler",
+    async (environment) => {
+      await expectWritten(environment, "--env", environment);
+      const schema = JSON.parse(
+        readFileSync(`${root}node_modules/wrangler/config-schema.json`, "utf8"),
+      ) as object;
+      const validate = new Ajv({ strict: false, allowUnionTypes: true }).compile(schema);
+      expect(validate(read(environment)), JSON.stringify(validate.errors)).toBe(true);
 
-    const kind = environment === "preview_2" ? "preview" : environment;
-    const config = read(environment);
-    const types = (await loadCore()).instanceTypes();
-    expect(config.containers).toMatchObject(
-      types.map((type) => ({
-        class_name: type.className,
-        instance_type: type.name,
-        max_instances: type.maxInstances[kind],
-        image: relative(folder, `${root}wrangler/Dockerfile`),
-      })),
-    );
-    for (const { binding, className } of types) {
-      expect(config.durable_objects.bindings).toContainEqual({ name: binding, class_name: className });
-    }
-    const worker = `iterate-sandboxes-${environment.replace("_", "-")}`;
-    expect(config.name).toBe(worker);
-    expect(config.r2_buckets).toEqual([{ binding: "BACKUP_BUCKET", bucket_name: `${worker}-sandboxes` }]);
-    expect(config.vars).toMatchObject({
-      SANDBOX_TRANSPORT: "rpc",
-      BACKUP_BUCKET_NAME: `${worker}-sandboxes`,
-    });
-    expect(config.migrations).toEqual([
-      { tag: "v1", new_sqlite_classes: config.durable_objects.bindings.map((row) => row.class_name) },
-    ]);
-    await expectAccepted(environment);
-  });
+      const kind = environment === "preview_2" ? "preview" : environment;
+      const config = read(environment);
+      const types = (await loadCore()).instanceTypes();
+      expect(config.containers).toMatchObject(
+        types.map((type) => ({
+          class_name: type.className,
+          instance_type: type.name,
+          max_instances: type.maxInstances[kind],
+          image: relative(folder, `${root}wrangler/Dockerfile`),
+        })),
+      );
+      for (const { binding, className } of types) {
+        expect(config.durable_objects.bindings).toContainEqual({ name: binding, class_name: className });
+      }
+      const worker = `iterate-sandboxes-${environment.replace("_", "-")}`;
+      expect(config.name).toBe(worker);
+      expect(config.r2_buckets).toEqual([{ binding: "BACKUP_BUCKET", bucket_name: `${worker}-sandboxes` }]);
+      expect(config.vars).toMatchObject({
+        SANDBOX_TRANSPORT: "rpc",
+        BACKUP_BUCKET_NAME: `${worker}-sandboxes`,
+      });
+      expect(config.migrations).toEqual([
+        { tag: "v1", new_sqlite_classes: config.durable_objects.bindings.map((row) => row.class_name) },
+      ]);
+      await expectAccepted(environment);
+    },
+  );
 });
 
 describe("a second run", () => {

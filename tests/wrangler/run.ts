@@ -1,6 +1,8 @@
 /** Runs the repository's deployment scripts and wrangler, with nothing of this machine's account in their environment. */
 
 import { execFile } from "node:child_process";
+import { generateConfig } from "../../wrangler/generate-config.ts";
+import type { Say } from "../../wrangler/refusal.ts";
 
 export const root = new URL("../../", import.meta.url).pathname;
 
@@ -17,9 +19,16 @@ function run(file: string, args: string[], env: Record<string, string>): Promise
   });
 }
 
+/** Collects what a command of this folder says, and its exit status. */
+export async function collect(command: (say: Say) => Promise<number>): Promise<Finished> {
+  const lines: string[] = [];
+  const add = (line: string) => void lines.push(line);
+  const code = await command({ log: add, error: add });
+  return { code, output: lines.join("\n") };
+}
+
 /** `npm run wrangler:config -- …` */
-export const generate = (...args: string[]) =>
-  run(process.execPath, ["wrangler/generate-config.ts", ...args], {});
+export const generate = (...args: string[]) => collect((say) => generateConfig(args, say));
 
 /** `wrangler deploy --dry-run` of one configuration: bundles, validates, uploads nothing, asks no account. */
 export function dryRun(config: string, home: string): Promise<Finished> {
