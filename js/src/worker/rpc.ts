@@ -12,7 +12,12 @@ export const TOKEN_EXPIRED = 4001;
 /** setTimeout takes no more; a token that lives longer is looked at again then. */
 const LONGEST_TIMER_MS = 2_147_483_647;
 
-const sessionOptions: RpcSessionOptions = { onSendError: (error) => withoutStack(wireError(error)) };
+/** How capnweb itself says that the client is gone: an end like any other, and nothing to log as a fault. */
+const CLIENT_GONE = /^Peer closed WebSocket/;
+
+const sessionOptions: RpcSessionOptions = {
+  onSendError: (error) => (CLIENT_GONE.test(error.message) ? error : withoutStack(wireError(error))),
+};
 
 /** @throws SandboxError `unauthorized` */
 export async function serveRpc(request: Request, env: WorkerEnv): Promise<Response> {
