@@ -61,7 +61,8 @@ Task<void> handle_signals(App& app, UniqueFd fd) {
   bool stopping = false;
   while (true) {
     signalfd_siginfo info{};
-    const auto [error, count] = co_await descriptor.async_read_some(asio::buffer(&info, sizeof info), awaiting);
+    const auto [error, count] =
+        co_await descriptor.async_read_some(asio::buffer(&info, sizeof info), awaiting);
     if (error || count != sizeof info) co_return;
     if (info.ssi_signo == SIGCHLD) {
       app.runtime.reap();

@@ -1,10 +1,10 @@
 #include "sandboxd/agent/app.hpp"
 
+#include <dirent.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
-#include <dirent.h>
 #include <set>
 
 #include "sandboxd/agent/session.hpp"
@@ -47,7 +47,8 @@ std::vector<std::string> programs(const std::string& path_variable) {
 
 Task<Result<Response>> commands(App& app, Request&) {
   const std::string path = app.runtime.base_env()["PATH"];
-  const auto names = co_await app.runtime.offload([path] { return programs(path); });
+  auto finding = app.runtime.offload([path] { return programs(path); });
+  const auto names = co_await std::move(finding);
   co_return json_response({{"success", true},
                            {"availableCommands", names},
                            {"count", names.size()},
@@ -55,16 +56,14 @@ Task<Result<Response>> commands(App& app, Request&) {
 }
 
 constexpr Route kRoutes[] = {
-    {"GET", "/", home},
-    {"GET", "/ping", ping},
-    {"GET", "/api/ping", ping},
-    {"GET", "/api/health", ping},
-    {"GET", "/api/version", version},
-    {"GET", "/api/commands", commands},
+    {"GET", "/", home},           {"GET", "/ping", ping},           {"GET", "/api/ping", ping},
+    {"GET", "/api/health", ping}, {"GET", "/api/version", version}, {"GET", "/api/commands", commands},
 };
 
 }  // namespace
 
-std::span<const Route> utility_routes() { return kRoutes; }
+std::span<const Route> utility_routes() {
+  return kRoutes;
+}
 
 }  // namespace sandboxd::agent

@@ -1,3 +1,5 @@
+#include "sandboxd/agent/backup.hpp"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -8,7 +10,6 @@
 #include <filesystem>
 #include <set>
 
-#include "sandboxd/agent/backup.hpp"
 #include "sandboxd/agent/commands.hpp"
 #include "sandboxd/agent/files.hpp"
 #include "sandboxd/agent/text.hpp"
@@ -66,7 +67,8 @@ Result<BackupRequest> read_backup(App& app, const Json& body) {
   return fail(invalid("compression", "The compression is one of gzip, lz4 and zstd"));
 }
 
-Task<Result<CommandResult>> run(App& app, std::vector<std::string> argv, std::string cwd, Cancellation* cancellation) {
+Task<Result<CommandResult>> run(App& app, std::vector<std::string> argv, std::string cwd,
+                                Cancellation* cancellation) {
   SpawnRequest request;
   const std::string name = argv.front();
   const std::string path = app.runtime.base_env()["PATH"];
@@ -90,25 +92,28 @@ void find_repositories(const fs::path& folder, int depth, std::vector<std::strin
   for (fs::directory_iterator item(folder, error), end; !error && item != end; item.increment(error)) {
     const auto name = item->path().filename();
     std::error_code ignored;
-    if (name == ".git" || name == "node_modules" || item->is_symlink(ignored) || !item->is_directory(ignored)) continue;
+    if (name == ".git" || name == "node_modules" || item->is_symlink(ignored) || !item->is_directory(ignored))
+      continue;
     find_repositories(item->path(), depth - 1, out);
   }
 }
 
-/// What git ignores under `dir`, relative to it: in `dir` itself, in a repository around it, in repositories inside.
+/// What git ignores under `dir`, relative to it: in `dir` itself, in a repository around it, in repositories
+/// inside.
 Task<std::vector<std::string>> ignored_paths(App& app, const std::string& dir, Cancellation* cancellation) {
   constexpr int kDepth = 6;
-  auto found = co_await app.runtime.offload([dir]() -> Result<std::vector<std::string>> {
+  auto finding = app.runtime.offload([dir]() -> Result<std::vector<std::string>> {
     std::vector<std::string> repositories;
     find_repositories(dir, kDepth, repositories);
     return repositories;
   });
+  auto found = co_await std::move(finding);
   auto folders = std::move(*found);
   if (std::ranges::find(folders, dir) == folders.end()) folders.insert(folders.begin(), dir);
   std::vector<std::string> out;
   for (const auto& folder : folders) {
-    std::vector<std::string> argv = {"git",       "-c",        "safe.directory=*",   "ls-files",    "-z",
-                                     "--others",  "--ignored", "--exclude-standard", "--directory"};
+    std::vector<std::string> argv = {"git",      "-c",        "safe.directory=*",   "ls-files",   "-z",
+                                     "--others", "--ignored", "--exclude-standard", "--directory"};
     auto result = co_await run(app, std::move(argv), folder, cancellation);
     // Not a repository, or none that git can read: nothing of it is ignored.
     if (!result || result->exit_code != 0) continue;
@@ -124,7 +129,8 @@ Task<std::vector<std::string>> ignored_paths(App& app, const std::string& dir, C
   co_return out;
 }
 
-Result<std::string> prepare_archive(const std::string& dir, const std::string& archive, const std::string& lines) {
+Result<std::string> prepare_archive(const std::string& dir, const std::string& archive,
+                                    const std::string& lines) {
   struct stat status {};
   if (::stat(dir.c_str(), &status) < 0 || !S_ISDIR(status.st_mode)) {
     return fail(backup_error("BACKUP_CREATE_FAILED", dir, "The directory '" + dir + "' does not exist"));
@@ -157,11 +163,13 @@ Task<Result<Response>> create_backup(App& app, Request& request) {
     lines += literal_exclude(backup->archive.substr(backup->dir.size() + 1));
     lines += literal_exclude(backup->archive.substr(backup->dir.size() + 1) + ".exclude");
   }
-  auto list = co_await app.runtime.offload(
+  auto preparing = app.runtime.offload(
       [dir = backup->dir, archive = backup->archive, lines] { return prepare_archive(dir, archive, lines); });
+  auto list = co_await std::move(preparing);
   if (!list) co_return fail(std::move(list.error()));
-  std::vector<std::string> argv = {"mksquashfs", backup->dir, backup->archive, "-noappend", "-no-progress", "-quiet",
-                                   "-comp",      backup->format, "-wildcards", "-ef", *list};
+  std::vector<std::string> argv = {"mksquashfs", backup->dir, backup->archive, "-noappend",  "-no-progress",
+                                   "-quiet",     "-comp",     backup->format,  "-wildcards", "-ef",
+                                   *list};
   if (backup->format == "zstd") argv.insert(argv.end(), {"-Xcompression-level", "3"});
   if (backup->threads > 0) argv.insert(argv.end(), {"-processors", std::to_string(backup->threads)});
   auto result = co_await run(app, std::move(argv), "/", request.cancellation.get());
@@ -170,13 +178,15 @@ Task<Result<Response>> create_backup(App& app, Request& request) {
     ::unlink(backup->archive.c_str());
     if (!result) co_return fail(std::move(result.error()));
     const std::string message = "mksquashfs failed with status " + std::to_string(result->exit_code) + ": ";
-    co_return fail(backup_error("BACKUP_CREATE_FAILED", backup->dir, message + to_utf8(result->err), &*result));
+    co_return fail(
+        backup_error("BACKUP_CREATE_FAILED", backup->dir, message + to_utf8(result->err), &*result));
   }
   struct stat status {};
   if (::stat(backup->archive.c_str(), &status) < 0) {
     co_return fail(file_error(errno, "cannot find the archive", backup->archive, "backup.create"));
   }
-  co_return json_response({{"success", true}, {"sizeBytes", status.st_size}, {"archivePath", backup->archive}});
+  co_return json_response(
+      {{"success", true}, {"sizeBytes", status.st_size}, {"archivePath", backup->archive}});
 }
 
 /// Puts what was extracted in the place of what was there. Until here the directory was as before.
@@ -188,7 +198,8 @@ Result<void> exchange(const std::string& dir, const std::string& extracted) {
     if (item->path().filename() == own) continue;
     std::error_code failed;
     fs::remove_all(item->path(), failed);
-    if (failed) return fail(file_error(failed.value(), "cannot replace", item->path().string(), "backup.restore"));
+    if (failed)
+      return fail(file_error(failed.value(), "cannot replace", item->path().string(), "backup.restore"));
   }
   std::vector<fs::path> names;
   for (fs::directory_iterator item(fresh, error), end; !error && item != end; item.increment(error)) {
@@ -222,16 +233,18 @@ Task<Result<Response>> restore_backup(App& app, Request& request) {
   std::vector<std::string> argv = {"unsquashfs", "-no-progress", "-quiet", "-d", extracted, *archive};
   auto result = co_await run(app, std::move(argv), "/", request.cancellation.get());
   if (!result || result->exit_code != 0) {
-    co_await app.runtime.offload([extracted]() -> Result<void> {
+    auto removing = app.runtime.offload([extracted]() -> Result<void> {
       std::error_code ignored;
       fs::remove_all(extracted, ignored);
       return {};
     });
+    co_await std::move(removing);
     if (!result) co_return fail(std::move(result.error()));
     const std::string message = "unsquashfs failed with status " + std::to_string(result->exit_code) + ": ";
     co_return fail(backup_error("BACKUP_RESTORE_FAILED", *dir, message + to_utf8(result->err), &*result));
   }
-  auto exchanged = co_await app.runtime.offload([dir = *dir, extracted] { return exchange(dir, extracted); });
+  auto exchanging = app.runtime.offload([dir = *dir, extracted] { return exchange(dir, extracted); });
+  auto exchanged = co_await std::move(exchanging);
   if (!exchanged) {
     auto error = backup_error("BACKUP_RESTORE_FAILED", *dir, exchanged.error().message);
     co_return fail(std::move(error));
@@ -269,6 +282,8 @@ std::string exclude_lines(std::string_view pattern) {
   return out;
 }
 
-std::span<const Route> backup_routes() { return kRoutes; }
+std::span<const Route> backup_routes() {
+  return kRoutes;
+}
 
 }  // namespace sandboxd::agent

@@ -9,7 +9,8 @@
 namespace sandboxd::agent {
 namespace {
 
-/// How long output may come in after the command itself has ended, when a background child still holds the pipe.
+/// How long output may come in after the command itself has ended, when a background child still holds the
+/// pipe.
 constexpr auto kOutputGrace = std::chrono::milliseconds(10);
 constexpr std::size_t kReadSize = 65536;
 
@@ -18,7 +19,9 @@ constexpr std::size_t kReadSize = 65536;
 OutputPump::OutputPump(const asio::any_io_executor& executor, UniqueFd fd, std::shared_ptr<Notifier> changed)
     : watch_(executor, std::move(fd)), changed_(std::move(changed)) {}
 
-void OutputPump::start() { arm(); }
+void OutputPump::start() {
+  arm();
+}
 
 void OutputPump::arm() {
   if (armed_ || ended_ || buffer_.size() >= limit_) return;
@@ -85,7 +88,8 @@ AgentError interrupted(const std::string& command) {
   return error;
 }
 
-Child::Child(Runtime& runtime) : runtime_(runtime), changed_(std::make_shared<Notifier>(runtime.executor())) {}
+Child::Child(Runtime& runtime)
+    : runtime_(runtime), changed_(std::make_shared<Notifier>(runtime.executor())) {}
 
 Result<std::shared_ptr<Child>> Child::start(Runtime& runtime, SpawnRequest request) {
   auto out = make_pipe();
@@ -144,7 +148,8 @@ void Child::abandon_output() {
   err_->discard();
 }
 
-Task<Result<CommandResult>> Child::collect(CommandLimits limits, Cancellation* cancellation, std::string command) {
+Task<Result<CommandResult>> Child::collect(CommandLimits limits, Cancellation* cancellation,
+                                           std::string command) {
   const auto self = shared_from_this();
   CommandResult result;
   std::optional<Clock::time_point> deadline;

@@ -7,11 +7,14 @@
 namespace sandboxd::agent {
 namespace {
 
-bool is_base64(const std::string& encoding) { return encoding == "base64" || encoding == "binary"; }
+bool is_base64(const std::string& encoding) {
+  return encoding == "base64" || encoding == "binary";
+}
 
 /// The output goes in by hand: a JSON library would copy megabytes several times.
 Response command_response(const CommandRequest& request, CommandResult result) {
-  Json head = {{"success", result.exit_code == 0}, {"exitCode", result.exit_code}, {"timestamp", iso_timestamp()}};
+  Json head = {
+      {"success", result.exit_code == 0}, {"exitCode", result.exit_code}, {"timestamp", iso_timestamp()}};
   if (!is_sessionless(request.session_id)) head["sessionId"] = request.session_id;
   if (is_base64(request.encoding)) head["encoding"] = "base64";
   Response response;
@@ -198,8 +201,12 @@ std::string OutputText::feed(std::string bytes) {
   return base64_ ? base64_encode(bytes) : decoder_.feed(bytes);
 }
 
-std::string OutputText::finish() { return base64_ ? std::string() : decoder_.finish(); }
+std::string OutputText::finish() {
+  return base64_ ? std::string() : decoder_.finish();
+}
 
-std::span<const Route> command_routes() { return kRoutes; }
+std::span<const Route> command_routes() {
+  return kRoutes;
+}
 
 }  // namespace sandboxd::agent

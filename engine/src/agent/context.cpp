@@ -27,7 +27,8 @@ constexpr std::array kLanguages = {
 constexpr auto kInterruptGrace = std::chrono::milliseconds(1000);
 
 std::int64_t now_ms() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::system_clock::now().time_since_epoch())
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
       .count();
 }
 
@@ -53,9 +54,12 @@ std::optional<Language> parse_language(std::string_view name) {
 
 std::string_view language_name(Language language) {
   switch (language) {
-    case Language::python: return "python";
-    case Language::javascript: return "javascript";
-    case Language::typescript: return "typescript";
+    case Language::python:
+      return "python";
+    case Language::javascript:
+      return "javascript";
+    case Language::typescript:
+      return "typescript";
   }
   return "python";
 }
@@ -76,8 +80,9 @@ Result<void> Context::start() {
   const bool python = options_.language == Language::python;
   const std::string program = find_program(python ? "python3" : "node", env["PATH"]);
   if (program.empty()) {
-    AgentError error{python ? "PYTHON_NOT_AVAILABLE" : "JAVASCRIPT_NOT_AVAILABLE",
-                     python ? "python3 is not installed in this sandbox" : "node is not installed in this sandbox"};
+    AgentError error{
+        python ? "PYTHON_NOT_AVAILABLE" : "JAVASCRIPT_NOT_AVAILABLE",
+        python ? "python3 is not installed in this sandbox" : "node is not installed in this sandbox"};
     error.context = {{"language", language_name(options_.language)}};
     return fail(std::move(error));
   }
@@ -147,7 +152,8 @@ Task<bool> Context::pump(Sink& sink, Run& run) {
   co_return true;
 }
 
-/// Python takes an interrupt and keeps its variables; node has to be ended, and starts afresh with the next run.
+/// Python takes an interrupt and keeps its variables; node has to be ended, and starts afresh with the next
+/// run.
 Task<void> Context::interrupt(Run& run) {
   if (options_.language == Language::python) {
     ::kill(child_->pid(), SIGINT);
@@ -219,7 +225,8 @@ Task<void> Context::finish(Sink& sink, Run& run) {
     const int status = child_->exit_code().value_or(-1);
     event = {{"type", "error"},
              {"ename", "InterpreterExited"},
-             {"evalue", "The interpreter exited with status " + std::to_string(status) + "; its variables are lost"},
+             {"evalue",
+              "The interpreter exited with status " + std::to_string(status) + "; its variables are lost"},
              {"traceback", Json::array()}};
     co_await send_event(sink, event);
   }

@@ -10,7 +10,8 @@ Result<Language> read_language(const Json& body, const char* otherwise) {
   if (!name) return fail(std::move(name.error()));
   const auto language = parse_language(name->value_or(otherwise));
   if (language) return *language;
-  return fail(invalid("language", "The language '" + **name + "' is none of python, javascript and typescript"));
+  return fail(
+      invalid("language", "The language '" + **name + "' is none of python, javascript and typescript"));
 }
 
 Task<Result<Response>> create_context(App& app, Request& request) {
@@ -80,13 +81,15 @@ Task<Result<Response>> health(App& app, Request&) {
 }
 
 constexpr Route kRoutes[] = {
-    {"POST", "/api/contexts", create_context},       {"GET", "/api/contexts", list_contexts},
-    {"DELETE", "/api/contexts/{}", delete_context},  {"POST", "/api/execute/code", execute_code},
+    {"POST", "/api/contexts", create_context},      {"GET", "/api/contexts", list_contexts},
+    {"DELETE", "/api/contexts/{}", delete_context}, {"POST", "/api/execute/code", execute_code},
     {"GET", "/api/interpreter/health", health},
 };
 
 }  // namespace
 
-std::span<const Route> context_routes() { return kRoutes; }
+std::span<const Route> context_routes() {
+  return kRoutes;
+}
 
 }  // namespace sandboxd::agent

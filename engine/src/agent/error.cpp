@@ -64,12 +64,15 @@ struct ErrnoRow {
 };
 
 constexpr std::array kFileCodes = {
-    ErrnoRow{ENOENT, "FILE_NOT_FOUND"},   ErrnoRow{EACCES, "PERMISSION_DENIED"}, ErrnoRow{EPERM, "PERMISSION_DENIED"},
-    ErrnoRow{EEXIST, "FILE_EXISTS"},      ErrnoRow{ENOTEMPTY, "FILE_EXISTS"},    ErrnoRow{EISDIR, "IS_DIRECTORY"},
-    ErrnoRow{ENOTDIR, "NOT_DIRECTORY"},   ErrnoRow{EFBIG, "FILE_TOO_LARGE"},     ErrnoRow{ENOSPC, "NO_SPACE"},
-    ErrnoRow{EDQUOT, "NO_SPACE"},         ErrnoRow{EMFILE, "TOO_MANY_FILES"},    ErrnoRow{ENFILE, "TOO_MANY_FILES"},
-    ErrnoRow{EBUSY, "RESOURCE_BUSY"},     ErrnoRow{ETXTBSY, "RESOURCE_BUSY"},    ErrnoRow{EROFS, "READ_ONLY"},
-    ErrnoRow{ENAMETOOLONG, "NAME_TOO_LONG"}, ErrnoRow{EMLINK, "TOO_MANY_LINKS"}, ErrnoRow{ELOOP, "TOO_MANY_LINKS"},
+    ErrnoRow{ENOENT, "FILE_NOT_FOUND"},   ErrnoRow{EACCES, "PERMISSION_DENIED"},
+    ErrnoRow{EPERM, "PERMISSION_DENIED"}, ErrnoRow{EEXIST, "FILE_EXISTS"},
+    ErrnoRow{ENOTEMPTY, "FILE_EXISTS"},   ErrnoRow{EISDIR, "IS_DIRECTORY"},
+    ErrnoRow{ENOTDIR, "NOT_DIRECTORY"},   ErrnoRow{EFBIG, "FILE_TOO_LARGE"},
+    ErrnoRow{ENOSPC, "NO_SPACE"},         ErrnoRow{EDQUOT, "NO_SPACE"},
+    ErrnoRow{EMFILE, "TOO_MANY_FILES"},   ErrnoRow{ENFILE, "TOO_MANY_FILES"},
+    ErrnoRow{EBUSY, "RESOURCE_BUSY"},     ErrnoRow{ETXTBSY, "RESOURCE_BUSY"},
+    ErrnoRow{EROFS, "READ_ONLY"},         ErrnoRow{ENAMETOOLONG, "NAME_TOO_LONG"},
+    ErrnoRow{EMLINK, "TOO_MANY_LINKS"},   ErrnoRow{ELOOP, "TOO_MANY_LINKS"},
 };
 
 struct SuggestionRow {
@@ -81,13 +84,16 @@ constexpr std::array kSuggestions = {
     SuggestionRow{"FILE_NOT_FOUND", "Ensure the file exists before attempting to access it"},
     SuggestionRow{"FILE_EXISTS", "Use a different path or delete the existing file first"},
     SuggestionRow{"FILE_TOO_LARGE", "Read it in pieces with readFileStream()"},
-    SuggestionRow{"PROCESS_NOT_FOUND", "Verify the process ID is correct; listProcesses() names those that exist"},
+    SuggestionRow{"PROCESS_NOT_FOUND",
+                  "Verify the process ID is correct; listProcesses() names those that exist"},
     SuggestionRow{"SESSION_ALREADY_EXISTS", "Use a different session ID or reuse the existing session"},
     SuggestionRow{"SESSION_DESTROYED", "Create a new session to continue executing commands"},
-    SuggestionRow{"SESSION_TERMINATED",
-                  "The shell of the session has exited; its variables, functions and directory are lost. Retry the "
-                  "call to start a fresh session, or call createSession() with the same id"},
-    SuggestionRow{"VALIDATION_FAILED", "Check the request parameters and ensure they match the required format"},
+    SuggestionRow{
+        "SESSION_TERMINATED",
+        "The shell of the session has exited; its variables, functions and directory are lost. Retry the "
+        "call to start a fresh session, or call createSession() with the same id"},
+    SuggestionRow{"VALIDATION_FAILED",
+                  "Check the request parameters and ensure they match the required format"},
     SuggestionRow{"CONTEXT_NOT_FOUND", "Create a context first using createContext()"},
     SuggestionRow{"NO_SPACE", "Not enough disk space available. Clean up or use a larger instance type"},
     SuggestionRow{"PERMISSION_DENIED", "Check file/directory permissions"},
@@ -120,7 +126,8 @@ std::string error_body(const AgentError& error) {
   return body.dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
-AgentError file_error(int error_number, std::string_view what, std::string_view path, std::string_view operation) {
+AgentError file_error(int error_number, std::string_view what, std::string_view path,
+                      std::string_view operation) {
   const auto* row = std::ranges::find(kFileCodes, error_number, &ErrnoRow::number);
   const char* name = ::strerrorname_np(error_number);
   std::string text = path.empty() ? std::string(what) : std::string(what) + " '" + std::string(path) + "'";

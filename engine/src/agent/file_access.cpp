@@ -68,9 +68,15 @@ constexpr std::array kMimeTypes = {
 };
 
 constexpr std::array kMagic = {
-    MimeRow{"\x89PNG\r\n", "image/png"}, MimeRow{"\xFF\xD8\xFF", "image/jpeg"}, MimeRow{"GIF8", "image/gif"},
-    MimeRow{"%PDF-", "application/pdf"}, MimeRow{"PK\x03\x04", "application/zip"},
-    MimeRow{"\x1F\x8B", "application/gzip"}, MimeRow{"\x7F""ELF", "application/x-executable"},
+    MimeRow{"\x89PNG\r\n", "image/png"},
+    MimeRow{"\xFF\xD8\xFF", "image/jpeg"},
+    MimeRow{"GIF8", "image/gif"},
+    MimeRow{"%PDF-", "application/pdf"},
+    MimeRow{"PK\x03\x04", "application/zip"},
+    MimeRow{"\x1F\x8B", "application/gzip"},
+    MimeRow{"\x7F"
+            "ELF",
+            "application/x-executable"},
 };
 
 }  // namespace
@@ -78,7 +84,8 @@ constexpr std::array kMagic = {
 Result<std::string> resolve_path(App& app, const std::string& session_id, const std::string& path,
                                  const char* field) {
   if (path.empty()) return fail(invalid(field, "A path must not be empty"));
-  if (path.find('\0') != std::string::npos) return fail(invalid(field, "A path must not hold a NUL character"));
+  if (path.find('\0') != std::string::npos)
+    return fail(invalid(field, "A path must not hold a NUL character"));
   if (path.size() >= PATH_MAX) {
     return fail(invalid(field, "A path has at most " + std::to_string(PATH_MAX - 1) + " bytes, this one " +
                                    std::to_string(path.size())));

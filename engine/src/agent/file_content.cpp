@@ -62,8 +62,9 @@ Result<std::string> read_body(const std::string& path, const std::string& encodi
   if (!content) return fail(std::move(content.error()));
   const std::string_view first = std::string_view(content->bytes).substr(0, kSniff);
   const bool text_asked = encoding == "utf-8" || encoding == "utf8";
-  const bool binary =
-      encoding.empty() ? content->bytes.find('\0') != std::string::npos || !is_utf8(content->bytes) : !text_asked;
+  const bool binary = encoding.empty()
+                          ? content->bytes.find('\0') != std::string::npos || !is_utf8(content->bytes)
+                          : !text_asked;
   const Json head = {{"success", true},
                      {"path", path},
                      {"exitCode", 0},
@@ -104,7 +105,9 @@ Task<Result<Response>> read_file(App& app, Request& request) {
   if (!path) co_return fail(std::move(path.error()));
   auto encoding = read_encoding(*body);
   if (!encoding) co_return fail(std::move(encoding.error()));
-  auto text = co_await app.runtime.offload([path = *path, encoding = *encoding] { return read_body(path, encoding); });
+  auto reading =
+      app.runtime.offload([path = *path, encoding = *encoding] { return read_body(path, encoding); });
+  auto text = co_await std::move(reading);
   if (!text) co_return fail(std::move(text.error()));
   Response response;
   response.body = std::move(*text);
@@ -141,7 +144,8 @@ Task<bool> send_failure(Sink& sink, const AgentError& error) {
 }
 
 Task<void> stream_file(App& app, Sink& sink, std::shared_ptr<StreamedFile> streamed) {
-  auto chunk = co_await app.runtime.offload([streamed] { return next_chunk(*streamed); });
+  auto reading = app.runtime.offload([streamed] { return next_chunk(*streamed); });
+  auto chunk = co_await std::move(reading);
   if (!chunk) {
     co_await send_failure(sink, chunk.error());
     co_return;
@@ -160,7 +164,8 @@ Task<void> stream_file(App& app, Sink& sink, std::shared_ptr<StreamedFile> strea
   while (chunk && !chunk->empty()) {
     sent += chunk->size();
     if (!co_await sink.write(chunk_event(*chunk, streamed->text, decoder))) co_return;
-    chunk = co_await app.runtime.offload([streamed] { return next_chunk(*streamed); });
+    auto reading = app.runtime.offload([streamed] { return next_chunk(*streamed); });
+    chunk = co_await std::move(reading);
   }
   if (!chunk) {
     co_await send_failure(sink, chunk.error());
@@ -175,7 +180,8 @@ Task<Result<Response>> read_stream(App& app, Request& request) {
   if (!body) co_return fail(std::move(body.error()));
   auto path = path_field(app, *body);
   if (!path) co_return fail(std::move(path.error()));
-  auto file = co_await app.runtime.offload([path = *path] { return open_for_reading(path); });
+  auto opening = app.runtime.offload([path = *path] { return open_for_reading(path); });
+  auto file = co_await std::move(opening);
   if (!file) co_return fail(std::move(file.error()));
   auto streamed = std::make_shared<StreamedFile>(StreamedFile{std::move(*file), *path, false});
   App* owner = &app;
@@ -221,10 +227,9 @@ Task<Result<Response>> write_file(App& app, Request& request) {
   if (!path) co_return fail(std::move(path.error()));
   auto mode = permissions(body->permissions);
   if (!mode) co_return fail(std::move(mode.error()));
-  auto written = co_await app.runtime.offload(
-      [path = *path, content = body->content, base64 = encoding == "base64", mode = *mode] {
-        return write_content(path, content, base64, mode);
-      });
+  auto writing = app.runtime.offload([path = *path, content = body->content, base64 = encoding == "base64",
+                                      mode = *mode] { return write_content(path, content, base64, mode); });
+  auto written = co_await std::move(writing);
   if (!written) co_return fail(std::move(written.error()));
   co_return json_response({{"success", true},
                            {"path", *path},
@@ -241,6 +246,8 @@ constexpr Route kRoutes[] = {
 
 }  // namespace
 
-std::span<const Route> file_routes() { return kRoutes; }
+std::span<const Route> file_routes() {
+  return kRoutes;
+}
 
 }  // namespace sandboxd::agent

@@ -45,7 +45,8 @@ Task<Result<Response>> mkdir_route(App& app, Request& request) {
   auto path = path_field(app, *body);
   if (!path) co_return fail(std::move(path.error()));
   const bool recursive = optional_bool(*body, "recursive", false);
-  auto made = co_await app.runtime.offload([path = *path, recursive] { return make_directories(path, recursive); });
+  auto making = app.runtime.offload([path = *path, recursive] { return make_directories(path, recursive); });
+  auto made = co_await std::move(making);
   if (!made) co_return fail(std::move(made.error()));
   co_return json_response({{"success", true},
                            {"path", *path},
@@ -56,7 +57,8 @@ Task<Result<Response>> mkdir_route(App& app, Request& request) {
 
 Result<void> remove_file(const std::string& path) {
   struct stat status {};
-  if (::lstat(path.c_str(), &status) < 0) return fail(file_error(errno, "cannot delete", path, "file.delete"));
+  if (::lstat(path.c_str(), &status) < 0)
+    return fail(file_error(errno, "cannot delete", path, "file.delete"));
   if (S_ISDIR(status.st_mode)) return fail(file_error(EISDIR, "cannot delete", path, "file.delete"));
   if (::unlink(path.c_str()) < 0) return fail(file_error(errno, "cannot delete", path, "file.delete"));
   return {};
@@ -67,21 +69,24 @@ Task<Result<Response>> delete_route(App& app, Request& request) {
   if (!body) co_return fail(std::move(body.error()));
   auto path = path_field(app, *body);
   if (!path) co_return fail(std::move(path.error()));
-  auto removed = co_await app.runtime.offload([path = *path] { return remove_file(path); });
+  auto removing = app.runtime.offload([path = *path] { return remove_file(path); });
+  auto removed = co_await std::move(removing);
   if (!removed) co_return fail(std::move(removed.error()));
-  co_return json_response({{"success", true}, {"path", *path}, {"exitCode", 0}, {"timestamp", iso_timestamp()}});
+  co_return json_response(
+      {{"success", true}, {"path", *path}, {"exitCode", 0}, {"timestamp", iso_timestamp()}});
 }
 
 /// Across file systems rename fails: then copy and remove, as mv does, with mv.
 Task<Result<void>> move_path(App& app, std::string from, std::string to, std::string_view operation) {
-  auto number = co_await app.runtime.offload([from, to]() -> Result<int> {
-    return ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
-  });
+  auto renaming = app.runtime.offload(
+      [from, to]() -> Result<int> { return ::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno; });
+  auto number = co_await std::move(renaming);
   if (*number == 0) co_return Result<void>();
   struct stat status {};
   const bool there = ::lstat(from.c_str(), &status) == 0;
   if (*number != EXDEV) {
-    co_return fail(file_error(*number, there ? "cannot move to" : "cannot move", there ? to : from, operation));
+    co_return fail(
+        file_error(*number, there ? "cannot move to" : "cannot move", there ? to : from, operation));
   }
   SpawnRequest mv;
   mv.argv = {"/bin/mv", "-T", "-f", "--", from, to};
@@ -127,10 +132,11 @@ Task<Result<Response>> exists_route(App& app, Request& request) {
   if (!body) co_return fail(std::move(body.error()));
   auto path = path_field(app, *body);
   if (!path) co_return fail(std::move(path.error()));
-  auto exists = co_await app.runtime.offload([path = *path]() -> Result<bool> {
+  auto asking = app.runtime.offload([path = *path]() -> Result<bool> {
     struct stat status {};
     return ::stat(path.c_str(), &status) == 0;
   });
+  auto exists = co_await std::move(asking);
   co_return json_response(
       {{"success", true}, {"path", *path}, {"exists", *exists}, {"timestamp", iso_timestamp()}});
 }
@@ -152,8 +158,8 @@ std::string mode_text(mode_t mode) {
 }
 
 /// Appends one entry by hand: a listing of 50,000 files as a JSON tree would cost hundreds of bytes an entry.
-void append_entry(std::string& out, const std::string& name, const std::string& absolute, const std::string& relative,
-                  const struct stat& status) {
+void append_entry(std::string& out, const std::string& name, const std::string& absolute,
+                  const std::string& relative, const struct stat& status) {
   out.append(out.empty() ? "{\"name\":" : ",{\"name\":");
   append_json_string(out, to_utf8(name));
   out.append(",\"absolutePath\":");
@@ -180,8 +186,8 @@ struct ListOptions {
 };
 
 /// Descriptor by descriptor, so that no link that is swapped in meanwhile is followed.
-Result<void> list_into(Listing& out, UniqueFd directory, const std::string& absolute, const std::string& relative,
-                       const ListOptions& options) {
+Result<void> list_into(Listing& out, UniqueFd directory, const std::string& absolute,
+                       const std::string& relative, const ListOptions& options) {
   const int fd = directory.get();
   const std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(fd), &::closedir);
   if (!stream) return fail(file_error(errno, "cannot list", absolute, "directory.list"));
@@ -199,7 +205,8 @@ Result<void> list_into(Listing& out, UniqueFd directory, const std::string& abso
     UniqueFd inner(::openat(fd, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     // A directory that went away, or that may not be read, is listed but not entered.
     if (!inner) continue;
-    if (auto done = list_into(out, std::move(inner), child_absolute, child_relative, options); !done) return done;
+    if (auto done = list_into(out, std::move(inner), child_absolute, child_relative, options); !done)
+      return done;
   }
   return {};
 }
@@ -208,7 +215,8 @@ Result<Listing> list_directory(const std::string& path, const ListOptions& optio
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd) return fail(file_error(errno, "cannot list", path, "directory.list"));
   Listing listing;
-  if (auto done = list_into(listing, std::move(fd), path, "", options); !done) return fail(std::move(done.error()));
+  if (auto done = list_into(listing, std::move(fd), path, "", options); !done)
+    return fail(std::move(done.error()));
   return listing;
 }
 
@@ -219,8 +227,10 @@ Task<Result<Response>> list_route(App& app, Request& request) {
   if (!path) co_return fail(std::move(path.error()));
   const auto found = body->find("options");
   const Json options = found != body->end() && found->is_object() ? *found : Json::object();
-  const ListOptions wanted{optional_bool(options, "recursive", false), optional_bool(options, "includeHidden", false)};
-  auto listing = co_await app.runtime.offload([path = *path, wanted] { return list_directory(path, wanted); });
+  const ListOptions wanted{optional_bool(options, "recursive", false),
+                           optional_bool(options, "includeHidden", false)};
+  auto listing_task = app.runtime.offload([path = *path, wanted] { return list_directory(path, wanted); });
+  auto listing = co_await std::move(listing_task);
   if (!listing) co_return fail(std::move(listing.error()));
   const Json head = {{"success", true},
                      {"path", *path},
@@ -242,6 +252,8 @@ constexpr Route kRoutes[] = {
 
 }  // namespace
 
-std::span<const Route> file_tree_routes() { return kRoutes; }
+std::span<const Route> file_tree_routes() {
+  return kRoutes;
+}
 
 }  // namespace sandboxd::agent

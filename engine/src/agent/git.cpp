@@ -70,8 +70,9 @@ Result<Clone> read_clone(App& app, const Json& body) {
   auto target = optional_string(body, "targetDir");
   if (!target) return fail(std::move(target.error()));
   const std::string named = target->value_or("");
-  auto path = named.empty() ? Result<std::string>(join_path(app.runtime.config().workspace, repository_name(clone.url)))
-                            : resolve_path(app, clone.session_id, named, "targetDir");
+  auto path = named.empty()
+                  ? Result<std::string>(join_path(app.runtime.config().workspace, repository_name(clone.url)))
+                  : resolve_path(app, clone.session_id, named, "targetDir");
   if (!path) return fail(std::move(path.error()));
   clone.target = std::move(*path);
   auto depth = optional_number(body, "depth");
@@ -128,7 +129,8 @@ Task<Result<Response>> checkout(App& app, Request& request) {
   auto result = co_await run_git(app, env, std::move(arguments), clone->timeout, request.cancellation.get());
   if (!result) co_return fail(std::move(result.error()));
   if (result->exit_code != 0) {
-    CloneFailure failure{clone->url, clone->branch, clone->target, result->err, result->exit_code, result->timed_out};
+    CloneFailure failure{clone->url,  clone->branch,     clone->target,
+                         result->err, result->exit_code, result->timed_out};
     co_return fail(clone_error(failure));
   }
   std::string branch = clone->branch;
@@ -182,10 +184,8 @@ AgentError clone_error(const CloneFailure& failure) {
   const std::string said = redact_urls(to_utf8(failure.stderr_text));
   error.message = "Cannot clone '" + url + "'" + (failure.timed_out ? " in time" : "") + ": " + said;
   error.operation = "git.clone";
-  error.context = {{"repository", url},
-                   {"targetDir", failure.target},
-                   {"stderr", said},
-                   {"exitCode", failure.exit_code}};
+  error.context = {
+      {"repository", url}, {"targetDir", failure.target}, {"stderr", said}, {"exitCode", failure.exit_code}};
   if (!failure.branch.empty()) error.context["branch"] = failure.branch;
   return error;
 }
@@ -202,6 +202,8 @@ Result<void> check_git_url(const std::string& url) {
   return fail(std::move(error));
 }
 
-std::span<const Route> git_routes() { return kRoutes; }
+std::span<const Route> git_routes() {
+  return kRoutes;
+}
 
 }  // namespace sandboxd::agent

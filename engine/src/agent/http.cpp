@@ -15,7 +15,8 @@ bool match(std::string_view pattern, std::string_view path, std::string& paramet
   if (hole == std::string_view::npos) return pattern == path;
   const std::string_view before = pattern.substr(0, hole);
   const std::string_view after = pattern.substr(hole + 2);
-  if (path.size() <= before.size() + after.size() || !path.starts_with(before) || !path.ends_with(after)) return false;
+  if (path.size() <= before.size() + after.size() || !path.starts_with(before) || !path.ends_with(after))
+    return false;
   const auto middle = path.substr(before.size(), path.size() - before.size() - after.size());
   if (middle.find('/') != std::string_view::npos) return false;
   auto decoded = percent_decode(middle);
@@ -114,12 +115,14 @@ Result<std::map<std::string, std::string>> optional_env(const Json& object, cons
   std::map<std::string, std::string> env;
   const auto field = object.find(key);
   if (field == object.end() || field->is_null()) return env;
-  if (!field->is_object()) return fail(invalid(key, std::string("'") + key + "' must be an object of strings"));
+  if (!field->is_object())
+    return fail(invalid(key, std::string("'") + key + "' must be an object of strings"));
   for (const auto& [name, value] : field->items()) {
     if (value.is_null()) continue;
-    const bool named = !name.empty() && name.find_first_not_of(
-                                            "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") ==
-                                            std::string::npos;
+    const bool named =
+        !name.empty() &&
+        name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") ==
+            std::string::npos;
     if (!named || (name[0] >= '0' && name[0] <= '9')) {
       return fail(invalid(key, "'" + name + "' is no name of an environment variable"));
     }
@@ -137,7 +140,8 @@ Result<std::vector<std::string>> optional_strings(const Json& object, const char
   if (field == object.end() || field->is_null()) return out;
   if (!field->is_array()) return fail(invalid(key, std::string("'") + key + "' must be an array of strings"));
   for (const auto& item : *field) {
-    if (!item.is_string()) return fail(invalid(key, std::string("'") + key + "' must be an array of strings"));
+    if (!item.is_string())
+      return fail(invalid(key, std::string("'") + key + "' must be an array of strings"));
     out.push_back(item.get<std::string>());
   }
   return out;
@@ -149,7 +153,8 @@ Result<std::optional<std::chrono::milliseconds>> optional_timeout(const Json& ob
   if (!*number) return std::optional<std::chrono::milliseconds>();
   const double value = **number;
   if (!(value > 0 && value <= kLongestTimeoutMs)) {
-    return fail(invalid(key, std::string("'") + key + "' must be above 0 and at most 2147483647 milliseconds"));
+    return fail(
+        invalid(key, std::string("'") + key + "' must be above 0 and at most 2147483647 milliseconds"));
   }
   return std::optional(std::chrono::milliseconds(static_cast<std::int64_t>(std::ceil(value))));
 }

@@ -13,7 +13,8 @@ class Skipper {
   explicit Skipper(std::string_view text) : text_(text) {}
 
   void blanks() {
-    while (at_ < text_.size() && std::string_view(" \t\r\n").find(text_[at_]) != std::string_view::npos) ++at_;
+    while (at_ < text_.size() && std::string_view(" \t\r\n").find(text_[at_]) != std::string_view::npos)
+      ++at_;
   }
   bool take(char expected) {
     blanks();

@@ -10,7 +10,8 @@ namespace {
 
 /// The requests that are being answered on one connection.
 struct Multiplex {
-  explicit Multiplex(App& owner, WebSocketPeer& socket) : app(owner), peer(socket), idle(owner.runtime.executor()) {}
+  explicit Multiplex(App& owner, WebSocketPeer& socket)
+      : app(owner), peer(socket), idle(owner.runtime.executor()) {}
   App& app;
   WebSocketPeer& peer;
   Notifier idle;

@@ -30,7 +30,8 @@ struct PortWatch {
 
 /// Status of one GET, 0 when nothing answered.
 Task<int> http_status_of(tcp::socket& socket, const PortWatch& watch) {
-  const std::string request = "GET " + watch.path + " HTTP/1.1\r\nHost: localhost:" + std::to_string(watch.port) +
+  const std::string request = "GET " + watch.path +
+                              " HTTP/1.1\r\nHost: localhost:" + std::to_string(watch.port) +
                               "\r\nUser-Agent: sandboxd\r\nAccept: */*\r\nConnection: close\r\n\r\n";
   const auto [write_error, written] = co_await asio::async_write(socket, asio::buffer(request), awaiting);
   if (write_error) co_return 0;
@@ -104,7 +105,8 @@ Result<std::shared_ptr<PortWatch>> read_watch(const Json& body) {
   if (!port) return fail(std::move(port.error()));
   const double number = port->value_or(0);
   if (!(number >= 1 && number <= 65535) || number != static_cast<int>(number) || number == kOwnPort) {
-    AgentError error{"INVALID_PORT", "A port is a whole number from 1 to 65535 other than 3000, the agent's own"};
+    AgentError error{"INVALID_PORT",
+                     "A port is a whole number from 1 to 65535 other than 3000, the agent's own"};
     error.context = {{"port", port->has_value() ? body["port"] : Json()}, {"reason", "invalid or reserved"}};
     return fail(std::move(error));
   }
@@ -119,7 +121,8 @@ Result<std::shared_ptr<PortWatch>> read_watch(const Json& body) {
   for (const char byte : watch->path) {
     if (static_cast<unsigned char>(byte) <= 0x20) return fail(invalid("path", "The path must be a URL path"));
   }
-  for (auto [key, target] : {std::pair{"statusMin", &watch->status_min}, std::pair{"statusMax", &watch->status_max}}) {
+  for (auto [key, target] :
+       {std::pair{"statusMin", &watch->status_min}, std::pair{"statusMax", &watch->status_max}}) {
     auto value = optional_number(body, key);
     if (!value) return fail(std::move(value.error()));
     if (*value) *target = static_cast<int>(**value);
@@ -153,6 +156,8 @@ constexpr Route kRoutes[] = {
 
 }  // namespace
 
-std::span<const Route> port_routes() { return kRoutes; }
+std::span<const Route> port_routes() {
+  return kRoutes;
+}
 
 }  // namespace sandboxd::agent

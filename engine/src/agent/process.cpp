@@ -145,7 +145,8 @@ Task<void> Processes::follow(std::shared_ptr<Process> process) {
       process->killed = true;
       child.terminate();
     }
-    if (!child.settled()) co_await child.changed().wait_until(child.exit_code() ? child.settles_at() : deadline);
+    if (!child.settled())
+      co_await child.changed().wait_until(child.exit_code() ? child.settles_at() : deadline);
   }
   process->log.append(OutputLog::Stream::out, out.finish());
   process->log.append(OutputLog::Stream::err, err.finish());
@@ -178,8 +179,8 @@ Task<void> Processes::kill(std::shared_ptr<Process> process) {
 }
 
 void Processes::forget_oldest() {
-  auto finished = static_cast<std::size_t>(
-      std::ranges::count_if(order_, [&](const auto& id) { return processes_.at(id)->exit_code.has_value(); }));
+  auto finished = static_cast<std::size_t>(std::ranges::count_if(
+      order_, [&](const auto& id) { return processes_.at(id)->exit_code.has_value(); }));
   for (auto id = order_.begin(); finished > kMostFinished && id != order_.end();) {
     if (!processes_.at(*id)->exit_code) {
       ++id;

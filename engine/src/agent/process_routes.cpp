@@ -15,7 +15,8 @@ Task<Result<Response>> start_process(App& app, Request& request) {
   auto wanted = optional_string(*body, "processId");
   if (!wanted) co_return fail(std::move(wanted.error()));
   const std::string id = *wanted ? **wanted : random_id("proc_");
-  if (id.empty() || id.size() > kLongestId || id.find('/') != std::string::npos || id.find('\0') != std::string::npos) {
+  if (id.empty() || id.size() > kLongestId || id.find('/') != std::string::npos ||
+      id.find('\0') != std::string::npos) {
     co_return fail(invalid("processId", "A process id has 1 to 256 bytes and no slash"));
   }
   auto process = co_await app.processes->start(app, std::move(*command), id);
@@ -88,7 +89,8 @@ Json log_event(const Process& process, const char* type, std::string data) {
 }
 
 /// Everything from the beginning, then what comes, then the end.
-Task<void> stream_log(Sink& sink, std::shared_ptr<Process> process, std::shared_ptr<Cancellation> cancellation) {
+Task<void> stream_log(Sink& sink, std::shared_ptr<Process> process,
+                      std::shared_ptr<Cancellation> cancellation) {
   const auto guard = cancellation->on_cancel([process] { process->changed->notify(); });
   std::uint64_t offset = 0;
   Utf8Decoder decoder;
@@ -119,17 +121,16 @@ Task<Result<Response>> process_stream(App& app, Request& request) {
 }
 
 constexpr Route kRoutes[] = {
-    {"POST", "/api/process/start", start_process},
-    {"GET", "/api/process/list", list_processes},
-    {"DELETE", "/api/process/kill-all", kill_all},
-    {"GET", "/api/process/{}/logs", process_logs},
-    {"GET", "/api/process/{}/stream", process_stream},
-    {"GET", "/api/process/{}", get_process},
+    {"POST", "/api/process/start", start_process},     {"GET", "/api/process/list", list_processes},
+    {"DELETE", "/api/process/kill-all", kill_all},     {"GET", "/api/process/{}/logs", process_logs},
+    {"GET", "/api/process/{}/stream", process_stream}, {"GET", "/api/process/{}", get_process},
     {"DELETE", "/api/process/{}", kill_process},
 };
 
 }  // namespace
 
-std::span<const Route> process_routes() { return kRoutes; }
+std::span<const Route> process_routes() {
+  return kRoutes;
+}
 
 }  // namespace sandboxd::agent

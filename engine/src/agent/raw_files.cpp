@@ -38,7 +38,8 @@ Result<std::string> read_chunk(RawFile& raw, std::uint64_t left) {
 /// Exactly as many bytes as the head promised, or the connection ends short and the receiver knows.
 Task<void> send_raw(App& app, Sink& sink, std::shared_ptr<RawFile> raw, std::uint64_t length) {
   while (length > 0) {
-    auto chunk = co_await app.runtime.offload([raw, length] { return read_chunk(*raw, length); });
+    auto reading = app.runtime.offload([raw, length] { return read_chunk(*raw, length); });
+    auto chunk = co_await std::move(reading);
     if (!chunk || chunk->empty()) co_return;
     length -= chunk->size();
     if (!co_await sink.write(*chunk)) co_return;
@@ -64,7 +65,8 @@ std::uint64_t query_number(const Request& request, const char* key, std::uint64_
 Task<Result<Response>> get_file(App& app, Request& request) {
   auto path = query_path(app, request);
   if (!path) co_return fail(std::move(path.error()));
-  auto file = co_await app.runtime.offload([path = *path] { return open_for_reading(path); });
+  auto opening = app.runtime.offload([path = *path] { return open_for_reading(path); });
+  auto file = co_await std::move(opening);
   if (!file) co_return fail(std::move(file.error()));
   const std::uint64_t size = file->size;
   const std::uint64_t offset = std::min(query_number(request, "offset", 0), size);
@@ -86,18 +88,21 @@ Task<Result<Response>> get_file(App& app, Request& request) {
 Task<Result<Response>> put_file(App& app, Request& request) {
   auto path = query_path(app, request);
   if (!path) co_return fail(std::move(path.error()));
-  auto opened = co_await app.runtime.offload([path = *path] { return FileWriter::open(path); });
+  auto opening = app.runtime.offload([path = *path] { return FileWriter::open(path); });
+  auto opened = co_await std::move(opening);
   if (!opened) co_return fail(std::move(opened.error()));
   const auto writer = std::make_shared<FileWriter>(std::move(*opened));
   while (true) {
     auto chunk = co_await request.source->read();
     if (!chunk) co_return fail(std::move(chunk.error()));
     if (chunk->empty()) break;
-    auto appended =
-        co_await app.runtime.offload([writer, bytes = *chunk]() -> Result<void> { return writer->append(bytes); });
+    auto appending =
+        app.runtime.offload([writer, bytes = *chunk]() -> Result<void> { return writer->append(bytes); });
+    auto appended = co_await std::move(appending);
     if (!appended) co_return fail(std::move(appended.error()));
   }
-  auto finished = co_await app.runtime.offload([writer]() -> Result<void> { return writer->finish(); });
+  auto finishing = app.runtime.offload([writer]() -> Result<void> { return writer->finish(); });
+  auto finished = co_await std::move(finishing);
   if (!finished) co_return fail(std::move(finished.error()));
   co_return json_response({{"success", true},
                            {"path", *path},
@@ -112,6 +117,8 @@ constexpr Route kRoutes[] = {
 
 }  // namespace
 
-std::span<const Route> raw_file_routes() { return kRoutes; }
+std::span<const Route> raw_file_routes() {
+  return kRoutes;
+}
 
 }  // namespace sandboxd::agent

@@ -23,8 +23,9 @@ App::~App() = default;
 
 std::span<const std::span<const Route>> all_routes() {
   static const std::array kAll = {
-      command_routes(), file_routes(),    file_tree_routes(), raw_file_routes(), session_routes(), process_routes(),
-      port_routes(),    utility_routes(), git_routes(),       backup_routes(),   watch_routes(),   context_routes(),
+      command_routes(), file_routes(),    file_tree_routes(), raw_file_routes(),
+      session_routes(), process_routes(), port_routes(),      utility_routes(),
+      git_routes(),     backup_routes(),  watch_routes(),     context_routes(),
   };
   return kAll;
 }

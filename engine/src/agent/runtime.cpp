@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <boost/asio/posix/stream_descriptor.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <csignal>
 #include <cstdio>
@@ -45,7 +46,9 @@ void Notifier::notify() {
   waiting_.clear();
 }
 
-Task<void> Notifier::wait() { return wait_until(std::nullopt); }
+Task<void> Notifier::wait() {
+  return wait_until(std::nullopt);
+}
 
 Task<void> Notifier::wait_until(std::optional<Clock::time_point> deadline) {
   Waiter waiter{asio::steady_timer(executor_, deadline.value_or(Clock::time_point::max()))};
@@ -59,7 +62,9 @@ FdWatch::FdWatch(const asio::any_io_executor& executor, UniqueFd fd)
 
 FdWatch::~FdWatch() = default;
 
-int FdWatch::fd() const { return impl_->descriptor.native_handle(); }
+int FdWatch::fd() const {
+  return impl_->descriptor.native_handle();
+}
 
 void FdWatch::when_readable(std::function<void()> callback) {
   impl_->descriptor.async_wait(asio::posix::stream_descriptor::wait_read,
@@ -69,7 +74,8 @@ void FdWatch::when_readable(std::function<void()> callback) {
 }
 
 Task<bool> FdWatch::writable() {
-  const auto [error] = co_await impl_->descriptor.async_wait(asio::posix::stream_descriptor::wait_write, awaiting);
+  const auto [error] =
+      co_await impl_->descriptor.async_wait(asio::posix::stream_descriptor::wait_write, awaiting);
   co_return !error;
 }
 
@@ -113,26 +119,39 @@ Runtime::Runtime(const AgentConfig& config) : config_(config), impl_(std::make_u
 
 Runtime::~Runtime() = default;
 
-asio::io_context& Runtime::io() { return impl_->io; }
+asio::io_context& Runtime::io() {
+  return impl_->io;
+}
 
-asio::any_io_executor Runtime::executor() { return impl_->io.get_executor(); }
+asio::any_io_executor Runtime::executor() {
+  return impl_->io.get_executor();
+}
 
-void Runtime::detach(Task<void> task) { asio::co_spawn(impl_->io, std::move(task), log_failure); }
+void Runtime::detach(Task<void> task) {
+  asio::co_spawn(impl_->io, std::move(task), log_failure);
+}
 
 Task<void> Runtime::sleep(std::chrono::milliseconds duration) {
   asio::steady_timer timer(impl_->io, duration);
   co_await timer.async_wait(awaiting);
 }
 
-Task<void> Runtime::run_blocking(std::function<void()> function) {
+Task<void> Runtime::run_blocking(const std::function<void()>& function) {
   if (!impl_->threads) impl_->threads.emplace(2);
-  co_await asio::co_spawn(
-      impl_->threads->get_executor(),
-      [](std::function<void()> work) -> Task<void> {
-        work();
-        co_return;
-      }(std::move(function)),
-      asio::use_awaitable);
+  struct Outcome {
+    bool done = false;
+    Notifier changed;
+  };
+  // The function stays in the frame of the coroutine that waits here until it has run.
+  const auto outcome = std::make_shared<Outcome>(Outcome{false, Notifier(executor())});
+  asio::post(*impl_->threads, [this, outcome, work = &function] {
+    (*work)();
+    asio::post(impl_->io, [outcome] {
+      outcome->done = true;
+      outcome->changed.notify();
+    });
+  });
+  while (!outcome->done) co_await outcome->changed.wait();
 }
 
 Result<pid_t> Runtime::start(const SpawnRequest& request, std::function<void(int)> on_exit) {

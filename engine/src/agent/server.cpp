@@ -45,7 +45,8 @@ std::string_view reason(int status) {
 std::string response_head(const Response& response, std::optional<std::uint64_t> length, bool keep_alive) {
   std::string head = "HTTP/1.1 " + std::to_string(response.status) + " ";
   head.append(reason(response.status)).append("\r\nContent-Type: ").append(response.content_type);
-  for (const auto& [name, value] : response.headers) head.append("\r\n").append(name).append(": ").append(value);
+  for (const auto& [name, value] : response.headers)
+    head.append("\r\n").append(name).append(": ").append(value);
   if (length) {
     head.append("\r\nContent-Length: ").append(std::to_string(*length));
   } else {
@@ -61,13 +62,14 @@ class HangupWatch {
  public:
   HangupWatch(ControlSocket& socket, std::shared_ptr<Cancellation> cancellation)
       : socket_(socket), state_(std::make_shared<State>(State{std::move(cancellation), true})) {
-    socket_.async_wait(ControlSocket::wait_read, [state = state_, fd = socket_.native_handle()](error_code error) {
-      if (error || !state->watching) return;
-      char byte = 0;
-      const auto count = ::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-      // Anything but an end is the next request, sent early.
-      if (count == 0) state->cancellation->fire();
-    });
+    socket_.async_wait(ControlSocket::wait_read,
+                       [state = state_, fd = socket_.native_handle()](error_code error) {
+                         if (error || !state->watching) return;
+                         char byte = 0;
+                         const auto count = ::recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+                         // Anything but an end is the next request, sent early.
+                         if (count == 0) state->cancellation->fire();
+                       });
   }
   HangupWatch(const HangupWatch&) = delete;
   HangupWatch& operator=(const HangupWatch&) = delete;
@@ -101,7 +103,7 @@ class SocketSink : public Sink {
     co_return co_await send(socket_, head, bytes, std::string_view("\r\n"));
   }
 
- [[nodiscard]] std::uint64_t written() const { return written_; }
+  [[nodiscard]] std::uint64_t written() const { return written_; }
 
  private:
   ControlSocket& socket_;
@@ -129,7 +131,8 @@ class BodySource : public Source {
     while (!parser_.is_done() && parser_.get().body().size != 0) {
       const auto [error, count] = co_await http::async_read_some(socket_, buffer_, parser_, awaiting);
       if (error && error != http::error::need_buffer) {
-        co_return fail(AgentError{"OPERATION_INTERRUPTED", "The request body ended early: " + error.message()});
+        co_return fail(
+            AgentError{"OPERATION_INTERRUPTED", "The request body ended early: " + error.message()});
       }
       // What has come is handed on at once, but for many small pieces.
       if (size - parser_.get().body().size >= size / 2) break;
@@ -222,7 +225,8 @@ Task<bool> serve_request(App& app, ControlSocket& socket, beast::flat_buffer& bu
   request.body = std::move(*body);
   const HangupWatch watch(socket, request.cancellation);
   response = co_await dispatch(app, found.route, request);
-  co_return co_await send_response(socket, response, keep_alive) && keep_alive && !request.cancellation->fired();
+  co_return co_await send_response(socket, response, keep_alive) && keep_alive &&
+      !request.cancellation->fired();
 }
 
 Upgrade take_upgrade(const Parser& parser, const beast::flat_buffer& buffer) {

@@ -22,14 +22,16 @@ constexpr auto kOutputGrace = std::chrono::milliseconds(10);
 /// How long the shell itself gets to finish after all that it had started is gone.
 constexpr auto kShellGrace = std::chrono::milliseconds(300);
 
-/// The shell's own loop, one line so that line numbers in messages are the command's. A line on the control pipe is
-/// `e` (tell the exported variables) or the number of the pipes to use; the script file holds the command, NUL-ended.
+/// The shell's own loop, one line so that line numbers in messages are the command's. A line on the control
+/// pipe is `e` (tell the exported variables) or the number of the pipes to use; the script file holds the
+/// command, NUL-ended.
 std::string driver(const std::string& directory) {
   const std::string quoted = shell_quote(directory);
-  return "__sx_r() { return \"$1\"; }; while IFS= builtin read -r -u 198 __sx_n; do if [[ $__sx_n == e ]]; then "
+  return "__sx_r() { return \"$1\"; }; while IFS= builtin read -r -u 198 __sx_n; do if [[ $__sx_n == e ]]; "
+         "then "
          "/usr/bin/env -0 >&199; builtin printf '\\0' >&199; else builtin mapfile -d '' -t __sx_c <" +
-         quoted + "/c; { builtin eval \"${__sx_c[0]}\"; } </dev/null >" + quoted + "/\"o$__sx_n\" 2>" + quoted +
-         "/\"e$__sx_n\" 198<&- 199>&-; builtin printf '%d\\n' \"$?\" >&199; fi; done";
+         quoted + "/c; { builtin eval \"${__sx_c[0]}\"; } </dev/null >" + quoted + "/\"o$__sx_n\" 2>" +
+         quoted + "/\"e$__sx_n\" 198<&- 199>&-; builtin printf '%d\\n' \"$?\" >&199; fi; done";
 }
 
 std::string wrap_command(const ExecRequest& request) {
@@ -38,11 +40,11 @@ std::string wrap_command(const ExecRequest& request) {
   before += "{ ";
   std::string after = " __sx_s=$?; ";
   for (const auto& [name, value] : request.env) {
-    before += "__sx_a_" + name + "=${" + name + "+${" + name + "@a}+}; __sx_v_" + name + "=${" + name + "-}; export " +
-              name + "=" + shell_quote(value) + "; ";
+    before += "__sx_a_" + name + "=${" + name + "+${" + name + "@a}+}; __sx_v_" + name + "=${" + name +
+              "-}; export " + name + "=" + shell_quote(value) + "; ";
     after += "if [[ -n $__sx_a_" + name + " ]]; then " + name + "=$__sx_v_" + name + "; [[ $__sx_a_" + name +
-             " == *x*+ ]] || export -n " + name + "; else unset " + name + "; fi; unset __sx_a_" + name + " __sx_v_" +
-             name + "; ";
+             " == *x*+ ]] || export -n " + name + "; else unset " + name + "; fi; unset __sx_a_" + name +
+             " __sx_v_" + name + "; ";
   }
   before += "builtin eval \"${__sx_c[1]}\";";
   if (request.cwd) after += "builtin cd -- \"$__sx_o\"; ";
@@ -146,7 +148,9 @@ Result<Session::Channel> Session::open_channel() {
   return channel;
 }
 
-Result<void> Session::send(const std::string& line) { return write_all(control_.get(), line, "session"); }
+Result<void> Session::send(const std::string& line) {
+  return write_all(control_.get(), line, "session");
+}
 
 Result<void> Session::write_script(const ExecRequest& request) {
   const std::string path = directory_ + "/c";
@@ -206,7 +210,8 @@ Task<Result<CommandResult>> Session::run(const ExecRequest& request, Cancellatio
   running_ = ++commands_;
   running_since_ = boot_ticks();
   stopping_ = false;
-  if (auto sent = send(std::to_string(slot_) + "\n"); !sent && alive_) co_return fail(std::move(sent.error()));
+  if (auto sent = send(std::to_string(slot_) + "\n"); !sent && alive_)
+    co_return fail(std::move(sent.error()));
 
   constexpr std::size_t kOutputLimit = CommandLimits{}.output_bytes;
   const auto guard = cancellation.on_cancel([this] { changed_->notify(); });
@@ -241,7 +246,11 @@ Task<Result<CommandResult>> Session::run(const ExecRequest& request, Cancellatio
   }
   if (!status) {
     end_reported_ = true;
-    co_return fail(terminated());
+    AgentError error = terminated();
+    // What the command printed before it ended its shell is all that the caller will ever see of it.
+    error.context["stdout"] = to_utf8(std::move(result.out));
+    error.context["stderr"] = to_utf8(std::move(result.err));
+    co_return fail(std::move(error));
   }
   result.exit_code = *status;
   co_return result;
@@ -267,9 +276,10 @@ Task<void> Session::settle_output(Channel& channel, CommandResult& result) {
 
 void Session::start_stop(std::uint64_t since) {
   stopping_ = true;
-  runtime_.detach([](std::shared_ptr<Session> self, std::uint64_t command, std::uint64_t start) -> Task<void> {
-    co_await self->stop_command(command, start);
-  }(shared_from_this(), running_, since));
+  runtime_.detach(
+      [](std::shared_ptr<Session> self, std::uint64_t command, std::uint64_t start) -> Task<void> {
+        co_await self->stop_command(command, start);
+      }(shared_from_this(), running_, since));
 }
 
 Task<void> Session::stop_command(std::uint64_t command, std::uint64_t since) {
@@ -335,6 +345,8 @@ void Session::destroy() {
   changed_->notify();
 }
 
-bool is_sessionless(const std::string& id) { return id.empty() || id == kSessionless; }
+bool is_sessionless(const std::string& id) {
+  return id.empty() || id == kSessionless;
+}
 
 }  // namespace sandboxd::agent

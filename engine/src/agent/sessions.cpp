@@ -16,7 +16,8 @@ Result<std::string> session_id(const Json& body, const char* key) {
   if (!id) return id;
   const bool blank = id->find_first_not_of(" \t\r\n") == std::string::npos;
   if (blank || id->size() > kLongestId || id->find('\0') != std::string::npos || *id == kSessionless) {
-    return fail(invalid(key, "A session id has 1 to 256 bytes, is not blank, and is not " + std::string(kSessionless)));
+    return fail(invalid(
+        key, "A session id has 1 to 256 bytes, is not blank, and is not " + std::string(kSessionless)));
   }
   return id;
 }
@@ -127,6 +128,8 @@ std::string Sessions::directory_of(const std::string& id) const {
   return session ? session->cwd() : runtime_.config().workspace;
 }
 
-std::span<const Route> session_routes() { return kRoutes; }
+std::span<const Route> session_routes() {
+  return kRoutes;
+}
 
 }  // namespace sandboxd::agent

@@ -83,7 +83,8 @@ void child_descriptors(ChildPlan& plan) {
   child_fail(plan, Stage::exec);
 }
 
-/// vfork: the parent waits until the child has its program or has said why not. Nothing but `child` runs in between.
+/// vfork: the parent waits until the child has its program or has said why not. Nothing but `child` runs in
+/// between.
 [[gnu::noinline]] pid_t fork_child(ChildPlan& plan) {
   const pid_t pid = ::vfork();
   if (pid == 0) child(plan);
@@ -111,7 +112,8 @@ struct ProcessEntry {
   char state = '?';
 };
 
-/// Reads /proc/<pid>/stat: the command's name may hold blanks and parentheses, so fields count from the last one.
+/// Reads /proc/<pid>/stat: the command's name may hold blanks and parentheses, so fields count from the last
+/// one.
 bool read_entry(pid_t pid, ProcessEntry& entry) {
   const std::string path = "/proc/" + std::to_string(pid) + "/stat";
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));

@@ -44,7 +44,8 @@ int query_number(const std::map<std::string, std::string>& query, const char* ke
 Terminal::Terminal(Runtime& runtime, UniqueFd master)
     : runtime_(runtime), master_(runtime.executor(), std::move(master)), changed_(runtime.executor()) {}
 
-Result<std::shared_ptr<Terminal>> Terminal::open(Runtime& runtime, const SpawnRequest& shell, TerminalSize size) {
+Result<std::shared_ptr<Terminal>> Terminal::open(Runtime& runtime, const SpawnRequest& shell,
+                                                 TerminalSize size) {
   UniqueFd master(::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK));
   if (!master) return fail(file_error(errno, "cannot open a terminal", "/dev/ptmx"));
   std::array<char, 128> name{};
@@ -133,8 +134,8 @@ void Terminal::end() {
   }(shared_from_this()));
 }
 
-Task<Result<std::shared_ptr<Terminal>>> Terminals::get(App& app, const std::string& session_id, std::string shell,
-                                                       TerminalSize size) {
+Task<Result<std::shared_ptr<Terminal>>> Terminals::get(App& app, const std::string& session_id,
+                                                       std::string shell, TerminalSize size) {
   const auto found = terminals_.find(session_id);
   if (found != terminals_.end() && !found->second->ended()) {
     found->second->resize(size);
@@ -178,7 +179,8 @@ struct Viewer {
 };
 
 /// Sends what is kept, says that it is ready, then sends what comes until the shell or the viewer is gone.
-Task<void> send_output(WebSocketPeer& peer, std::shared_ptr<Terminal> terminal, std::shared_ptr<Viewer> viewer) {
+Task<void> send_output(WebSocketPeer& peer, std::shared_ptr<Terminal> terminal,
+                       std::shared_ptr<Viewer> viewer) {
   std::uint64_t offset = 0;
   bool ready = false;
   while (!viewer->gone) {
@@ -215,7 +217,8 @@ Task<void> handle_control(Terminal& terminal, std::string text) {
   auto columns = optional_number(message, "cols");
   auto rows = optional_number(message, "rows");
   if (!columns || !rows || !*columns || !*rows) co_return;
-  terminal.resize({static_cast<int>(std::clamp(**columns, 1.0, 1000.0)), static_cast<int>(std::clamp(**rows, 1.0, 1000.0))});
+  terminal.resize({static_cast<int>(std::clamp(**columns, 1.0, 1000.0)),
+                   static_cast<int>(std::clamp(**rows, 1.0, 1000.0))});
 }
 
 }  // namespace
@@ -228,7 +231,8 @@ Task<void> serve_terminal(App& app, WebSocketPeer& peer, const std::map<std::str
   const TerminalSize size{query_number(query, "cols", 80), query_number(query, "rows", 24)};
   auto terminal = co_await app.terminals->get(app, text("sessionId"), text("shell"), size);
   if (!terminal) {
-    const Json message = {{"type", "error"}, {"code", terminal.error().code}, {"message", terminal.error().message}};
+    const Json message = {
+        {"type", "error"}, {"code", terminal.error().code}, {"message", terminal.error().message}};
     co_await peer.send(message.dump(-1, ' ', true, Json::error_handler_t::replace), false);
     co_await peer.close(1011, terminal.error().message);
     co_return;

@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
-/// Length of the sequence that starts at `at`: positive when whole and valid, 0 when the text ends inside a sequence
-/// that could still become valid, -1 when it cannot.
+/// Length of the sequence that starts at `at`: positive when whole and valid, 0 when the text ends inside a
+/// sequence that could still become valid, -1 when it cannot.
 int sequence(std::string_view text, std::size_t at) {
   const auto byte = [&](std::size_t index) { return static_cast<unsigned char>(text[index]); };
   const unsigned first = byte(at);
@@ -79,7 +79,8 @@ std::string iso_timestamp(std::int64_t seconds, long nanoseconds) {
   std::array<char, 64> text{};
   const std::size_t length = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%S", &parts);
   std::array<char, 8> fraction{};
-  std::snprintf(fraction.data(), fraction.size(), ".%03uZ", static_cast<unsigned>(nanoseconds / 1000000) % 1000U);
+  std::snprintf(fraction.data(), fraction.size(), ".%03uZ",
+                static_cast<unsigned>(nanoseconds / 1000000) % 1000U);
   return std::string(text.data(), length) + fraction.data();
 }
 
@@ -157,11 +158,21 @@ void append_json_string(std::string& out, std::string_view text) {
     out.append(text.substr(start, at - start));
     start = at + 1;
     switch (byte) {
-      case '"': out.append("\\\""); break;
-      case '\\': out.append("\\\\"); break;
-      case '\n': out.append("\\n"); break;
-      case '\r': out.append("\\r"); break;
-      case '\t': out.append("\\t"); break;
+      case '"':
+        out.append("\\\"");
+        break;
+      case '\\':
+        out.append("\\\\");
+        break;
+      case '\n':
+        out.append("\\n");
+        break;
+      case '\r':
+        out.append("\\r");
+        break;
+      case '\t':
+        out.append("\\t");
+        break;
       default:
         out.append("\\u00");
         out.push_back(kHex[byte >> 4U]);
@@ -229,8 +240,8 @@ std::optional<std::string> base64_decode(std::string_view text) {
     const int b = kBase64Values[from[1]];
     const int c = left == 3 ? kBase64Values[from[2]] : 0;
     bad |= a | b | c;
-    const auto word =
-        (static_cast<unsigned>(a) << 18U) | (static_cast<unsigned>(b) << 12U) | (static_cast<unsigned>(c) << 6U);
+    const auto word = (static_cast<unsigned>(a) << 18U) | (static_cast<unsigned>(b) << 12U) |
+                      (static_cast<unsigned>(c) << 6U);
     *to++ = static_cast<unsigned char>(word >> 16U);
     if (left == 3) *to++ = static_cast<unsigned char>(word >> 8U);
   }
@@ -300,7 +311,8 @@ std::string random_id(std::string_view prefix) {
 }
 
 bool glob_match(std::string_view pattern, std::string_view text) {
-  // Which ends of the text's beginnings the pattern so far can reach: time goes with pattern times text, always.
+  // Which ends of the text's beginnings the pattern so far can reach: time goes with pattern times text,
+  // always.
   std::vector<char> reached(text.size() + 1, 0);
   reached[0] = 1;
   for (std::size_t at = 0; at < pattern.size();) {

@@ -22,7 +22,8 @@ Task<void> copy(std::shared_ptr<From> from, std::shared_ptr<To> to) {
   while (true) {
     const auto [error, count] = co_await from->async_read_some(asio::buffer(*buffer), awaiting);
     if (error) break;
-    const auto [write_error, written] = co_await asio::async_write(*to, asio::buffer(*buffer, count), awaiting);
+    const auto [write_error, written] =
+        co_await asio::async_write(*to, asio::buffer(*buffer, count), awaiting);
     if (write_error) {
       error_code ignored;
       from->close(ignored);

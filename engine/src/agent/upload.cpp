@@ -40,7 +40,8 @@ Result<Part> read_part(const Json& item) {
   auto number = optional_number(item, "partNumber");
   auto offset = optional_number(item, "offset");
   auto size = optional_number(item, "size");
-  if (!number || !offset || !size || !*number || !*offset || !*size || **number < 1 || **offset < 0 || **size < 1) {
+  if (!number || !offset || !size || !*number || !*offset || !*size || **number < 1 || **offset < 0 ||
+      **size < 1) {
     return fail(invalid("parts", "A part has partNumber, offset and size"));
   }
   part.number = static_cast<int>(**number);
@@ -57,7 +58,8 @@ std::string etag_of(const std::string& headers) {
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));
     if (line.ends_with('\r')) line.remove_suffix(1);
     constexpr std::string_view kName = "etag:";
-    const bool etag = line.size() > kName.size() && std::ranges::equal(line.substr(0, kName.size()), kName, {}, [](char letter) {
+    const bool etag = line.size() > kName.size() &&
+                      std::ranges::equal(line.substr(0, kName.size()), kName, {}, [](char letter) {
                         return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter + 32) : letter;
                       });
     if (!etag) continue;
@@ -68,12 +70,15 @@ std::string etag_of(const std::string& headers) {
   return found;
 }
 
-/// curl reads its part from a pipe, so that no part is ever in memory, and says its length, as presigned URLs ask.
+/// curl reads its part from a pipe, so that no part is ever in memory, and says its length, as presigned URLs
+/// ask.
 std::string part_command(const std::string& archive, const Part& part) {
   const std::string size = std::to_string(part.size);
   return "set -o pipefail; tail -c +" + std::to_string(part.offset + 1) + " -- " + shell_quote(archive) +
-         " 2>/dev/null | head -c " + size + " | curl -sS --fail -X PUT --upload-file - -H 'Content-Length: " + size +
-         "' -H 'Transfer-Encoding:' -H 'Expect:' -H 'Content-Type: application/octet-stream' --connect-timeout 10 "
+         " 2>/dev/null | head -c " + size +
+         " | curl -sS --fail -X PUT --upload-file - -H 'Content-Length: " + size +
+         "' -H 'Transfer-Encoding:' -H 'Expect:' -H 'Content-Type: application/octet-stream' "
+         "--connect-timeout 10 "
          "--max-time 1800 -D - -o /dev/null " +
          shell_quote(part.url) + "; exit ${PIPESTATUS[2]}";
 }
@@ -83,16 +88,20 @@ Task<void> work(App& app, std::shared_ptr<Upload> upload, std::shared_ptr<Notifi
     Part& part = upload->parts[upload->next++];
     const std::string command = part_command(upload->archive, part);
     auto child = Child::shell(app.runtime, command, "/", app.runtime.base_env());
-    auto result = child ? co_await (*child)->collect({}, upload->cancellation.get(), "curl")
-                        : Result<CommandResult>(fail(child.error()));
+    if (!child) {
+      upload->error = std::move(child.error());
+      break;
+    }
+    auto result = co_await (*child)->collect({}, upload->cancellation.get(), "curl");
     if (!result) {
       upload->error = std::move(result.error());
       break;
     }
     part.etag = etag_of(result->out);
     if (result->exit_code == 0 && !part.etag.empty()) continue;
-    AgentError error{"BACKUP_CREATE_FAILED", "Part " + std::to_string(part.number) + " was not uploaded: " +
-                                                 (result->exit_code == 0 ? "the answer has no ETag" : result->err)};
+    AgentError error{"BACKUP_CREATE_FAILED",
+                     "Part " + std::to_string(part.number) + " was not uploaded: " +
+                         (result->exit_code == 0 ? "the answer has no ETag" : result->err)};
     error.context = {{"dir", ""}, {"stderr", to_utf8(result->err)}, {"exitCode", result->exit_code}};
     upload->error = std::move(error);
   }

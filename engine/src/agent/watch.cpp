@@ -60,7 +60,8 @@ bool WatchOptions::wants(const std::string& relative, bool directory) const {
 }
 
 std::string WatchOptions::key() const {
-  return Json({path, recursive, include, exclude, events}).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return Json({path, recursive, include, exclude, events})
+      .dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 Watch::Watch(Runtime& runtime, WatchOptions options, UniqueFd fd)
@@ -81,7 +82,8 @@ std::string Watch::absolute(const std::string& relative) const {
 
 Result<void> Watch::add(const std::string& relative) {
   const std::string path = absolute(relative);
-  const int descriptor = ::inotify_add_watch(fd_.fd(), path.c_str(), kMask | (relative.empty() ? 0U : IN_DONT_FOLLOW));
+  const int descriptor =
+      ::inotify_add_watch(fd_.fd(), path.c_str(), kMask | (relative.empty() ? 0U : IN_DONT_FOLLOW));
   if (descriptor < 0) {
     auto error = file_error(errno, "cannot watch", path);
     if (errno == ENOSPC) error.code = "WATCH_START_ERROR";
@@ -164,7 +166,8 @@ void Watch::handle(int descriptor, std::uint32_t mask, const std::string& name) 
     if ((mask & row.bit) != 0) emit(row.type, path, directory);
   }
   const bool arrived = (mask & (IN_CREATE | IN_MOVED_TO)) != 0;
-  if (arrived && directory && options_.recursive && !options_.excluded(path) && add(path)) add_tree(path, true);
+  if (arrived && directory && options_.recursive && !options_.excluded(path) && add(path))
+    add_tree(path, true);
 }
 
 void Watch::emit(const char* type, const std::string& relative, bool directory) {
@@ -190,12 +193,14 @@ Task<Result<Watches::Retained*>> Watches::retain(const WatchOptions& options, bo
     }
     retained_.erase(found);
   }
-  auto watch = co_await runtime_.offload([this, options] { return Watch::open(runtime_, options); });
+  auto opening = runtime_.offload([this, options] { return Watch::open(runtime_, options); });
+  auto watch = co_await std::move(opening);
   if (!watch) co_return fail(std::move(watch.error()));
   (*watch)->keep_count_only();
   (*watch)->start();
   if (retained_.size() >= kMostRetained) {
-    const auto oldest = std::ranges::min_element(retained_, {}, [](const auto& entry) { return entry.second.used; });
+    const auto oldest =
+        std::ranges::min_element(retained_, {}, [](const auto& entry) { return entry.second.used; });
     retained_.erase(oldest);
   }
   created = true;

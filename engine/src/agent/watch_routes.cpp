@@ -35,7 +35,8 @@ Result<WatchOptions> read_options(App& app, const Json& body) {
   options.path = normal_path(*path);
   const std::string& root = app.runtime.config().workspace;
   if (!is_inside(options.path, root)) {
-    return fail(invalid("path", "Only paths inside " + root + " can be watched, '" + options.path + "' is not"));
+    return fail(
+        invalid("path", "Only paths inside " + root + " can be watched, '" + options.path + "' is not"));
   }
   options.recursive = optional_bool(body, "recursive", true);
   auto include = optional_strings(body, "include");
@@ -46,7 +47,8 @@ Result<WatchOptions> read_options(App& app, const Json& body) {
     return fail(invalid("exclude", "'include' and 'exclude' cannot be used together"));
   }
   options.include = std::move(*include);
-  if (const auto given = body.find("exclude"); given != body.end() && given->is_array()) options.exclude = *exclude;
+  if (const auto given = body.find("exclude"); given != body.end() && given->is_array())
+    options.exclude = *exclude;
   auto events = optional_strings(body, "events");
   if (!events) return fail(std::move(events.error()));
   if (!events->empty()) options.events = {events->begin(), events->end()};
@@ -92,12 +94,12 @@ Task<Result<Response>> watch_route(App& app, Request& request) {
   if (!body) co_return fail(std::move(body.error()));
   auto options = read_options(app, *body);
   if (!options) co_return fail(std::move(options.error()));
-  auto watch = co_await app.runtime.offload([&app, options = *options] { return Watch::open(app.runtime, options); });
+  auto opening =
+      app.runtime.offload([&app, options = *options] { return Watch::open(app.runtime, options); });
+  auto watch = co_await std::move(opening);
   if (!watch) co_return fail(std::move(watch.error()));
-  co_return event_stream(
-      [watch = *watch, path = options->path, cancellation = request.cancellation](Sink& sink) {
-        return stream_watch(sink, watch, path, cancellation);
-      });
+  co_return event_stream([watch = *watch, path = options->path, cancellation = request.cancellation](
+                             Sink& sink) { return stream_watch(sink, watch, path, cancellation); });
 }
 
 Task<Result<Response>> check_changes(App& app, Request& request) {
@@ -113,7 +115,8 @@ Task<Result<Response>> check_changes(App& app, Request& request) {
   const std::string prefix = app.incarnation + ":";
   const std::string state = prefix + (*retained)->id + ":";
   const std::string version = state + std::to_string((*retained)->watch->count());
-  Json answer = {{"success", true}, {"status", "unchanged"}, {"version", version}, {"timestamp", iso_timestamp()}};
+  Json answer = {
+      {"success", true}, {"status", "unchanged"}, {"version", version}, {"timestamp", iso_timestamp()}};
   if (*since && !(*since)->starts_with(prefix)) {
     answer["status"] = "resync";
     answer["reason"] = "restarted";
@@ -133,6 +136,8 @@ constexpr Route kRoutes[] = {
 
 }  // namespace
 
-std::span<const Route> watch_routes() { return kRoutes; }
+std::span<const Route> watch_routes() {
+  return kRoutes;
+}
 
 }  // namespace sandboxd::agent

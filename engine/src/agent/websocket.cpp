@@ -17,7 +17,8 @@ constexpr std::size_t kLargestMessage = std::size_t{192} << 20U;
 
 class BeastPeer : public WebSocketPeer {
  public:
-  BeastPeer(Stream& stream, asio::any_io_executor executor) : stream_(stream), sending_(std::move(executor)) {}
+  BeastPeer(Stream& stream, asio::any_io_executor executor)
+      : stream_(stream), sending_(std::move(executor)) {}
 
   Task<std::optional<Message>> receive() override {
     beast::flat_buffer buffer;
@@ -57,8 +58,9 @@ class BeastPeer : public WebSocketPeer {
 Task<void> refuse(ControlSocket& socket, std::string_view path) {
   AgentError error{"UNKNOWN_ERROR", "There is no WebSocket at " + std::string(path)};
   const std::string body = error_body(error);
-  const std::string head = "HTTP/1.1 404 Not Found\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: " +
-                           std::to_string(body.size()) + "\r\n\r\n";
+  const std::string head =
+      "HTTP/1.1 404 Not Found\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: " +
+      std::to_string(body.size()) + "\r\n\r\n";
   const std::string text = head + body;
   co_await asio::async_write(socket, asio::buffer(text), awaiting);
 }

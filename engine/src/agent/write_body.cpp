@@ -70,7 +70,9 @@ class FlatReader {
 
  private:
   void skip_blanks() {
-    while (at_ < size_ && (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r')) ++at_;
+    while (at_ < size_ &&
+           (text_[at_] == ' ' || text_[at_] == '\n' || text_[at_] == '\t' || text_[at_] == '\r'))
+      ++at_;
   }
 
   /// Bytes up to the next quote, backslash or control character.
@@ -83,11 +85,12 @@ class FlatReader {
       std::memcpy(&word, text_ + end, sizeof word);
       const std::uint64_t quote = word ^ (kOnes * '"');
       const std::uint64_t slash = word ^ (kOnes * '\\');
-      const std::uint64_t stops = ((quote - kOnes) & ~quote) | ((slash - kOnes) & ~slash) |
-                                  ((word - kOnes * 0x20U) & ~word);
+      const std::uint64_t stops =
+          ((quote - kOnes) & ~quote) | ((slash - kOnes) & ~slash) | ((word - kOnes * 0x20U) & ~word);
       if ((stops & kHighs) != 0) break;
     }
-    while (end < size_ && text_[end] != '"' && text_[end] != '\\' && static_cast<unsigned char>(text_[end]) >= 0x20) {
+    while (end < size_ && text_[end] != '"' && text_[end] != '\\' &&
+           static_cast<unsigned char>(text_[end]) >= 0x20) {
       ++end;
     }
     return end - at_;
@@ -131,7 +134,8 @@ class FlatReader {
   bool unescape_unicode(std::size_t& to) {
     auto point = hex4();
     if (!point) return false;
-    if (*point >= 0xD800 && *point < 0xDC00 && at_ + 6 <= size_ && text_[at_] == '\\' && text_[at_ + 1] == 'u') {
+    if (*point >= 0xD800 && *point < 0xDC00 && at_ + 6 <= size_ && text_[at_] == '\\' &&
+        text_[at_ + 1] == 'u') {
       const std::size_t mark = at_;
       at_ += 2;
       const auto low = hex4();
@@ -150,16 +154,34 @@ class FlatReader {
   bool unescape(std::size_t& to) {
     if (at_ >= size_) return false;
     switch (text_[at_++]) {
-      case '"': put(to, '"'); return true;
-      case '\\': put(to, '\\'); return true;
-      case '/': put(to, '/'); return true;
-      case 'b': put(to, '\b'); return true;
-      case 'f': put(to, '\f'); return true;
-      case 'n': put(to, '\n'); return true;
-      case 'r': put(to, '\r'); return true;
-      case 't': put(to, '\t'); return true;
-      case 'u': return unescape_unicode(to);
-      default: return false;
+      case '"':
+        put(to, '"');
+        return true;
+      case '\\':
+        put(to, '\\');
+        return true;
+      case '/':
+        put(to, '/');
+        return true;
+      case 'b':
+        put(to, '\b');
+        return true;
+      case 'f':
+        put(to, '\f');
+        return true;
+      case 'n':
+        put(to, '\n');
+        return true;
+      case 'r':
+        put(to, '\r');
+        return true;
+      case 't':
+        put(to, '\t');
+        return true;
+      case 'u':
+        return unescape_unicode(to);
+      default:
+        return false;
     }
   }
 

@@ -31,8 +31,8 @@ struct AgentConfig {
   std::function<void(pid_t, int)> on_foreign_exit;
 };
 
-/// Serves the control API and reaps children until SIGTERM or SIGINT; returns the exit status of the container.
-/// Meant to be pid 1 of its namespace; as any other process it looks after its own children only.
+/// Serves the control API and reaps children until SIGTERM or SIGINT; returns the exit status of the
+/// container. Meant to be pid 1 of its namespace; as any other process it looks after its own children only.
 int run_agent(const AgentConfig& config);
 
 }  // namespace sandboxd::agent

@@ -7,7 +7,8 @@
 
 namespace sandboxd::agent {
 
-/// Lines for mksquashfs -wildcards -ef: a pattern of one segment matches at any depth, a path is anchored at the root.
+/// Lines for mksquashfs -wildcards -ef: a pattern of one segment matches at any depth, a path is anchored at
+/// the root.
 std::string exclude_lines(std::string_view pattern);
 /// The line that leaves out exactly this path.
 std::string literal_exclude(std::string_view path);

@@ -75,7 +75,8 @@ class Child : public std::enable_shared_from_this<Child> {
   OutputPump& err() { return *err_; }
   Notifier& changed() { return *changed_; }
 
-  /// Ended, and its output read to the end, or held open by something it left running for longer than a moment.
+  /// Ended, and its output read to the end, or held open by something it left running for longer than a
+  /// moment.
   [[nodiscard]] bool settled() const;
   /// When `settled` may become true by time alone.
   [[nodiscard]] std::optional<Clock::time_point> settles_at() const;

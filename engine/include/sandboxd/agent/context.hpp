@@ -12,7 +12,8 @@
 
 namespace sandboxd::agent {
 
-/// The programs that keep a context's variables and run its code; they speak JSON lines on descriptors 3 and 4.
+/// The programs that keep a context's variables and run its code; they speak JSON lines on descriptors 3
+/// and 4.
 std::string_view python_driver();
 std::string_view javascript_driver();
 

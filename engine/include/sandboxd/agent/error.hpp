@@ -9,7 +9,8 @@ namespace sandboxd::agent {
 
 using Json = nlohmann::json;
 
-/// A failure as the SDK's clients understand it: `code` is one of the SDK's own, `context` what its error class reads.
+/// A failure as the SDK's clients understand it: `code` is one of the SDK's own, `context` what its error
+/// class reads.
 struct AgentError {
   std::string_view code = "INTERNAL_ERROR";
   std::string message;
@@ -30,11 +31,14 @@ std::string error_body(const AgentError& error);
 std::string suggestion(const AgentError& error);
 
 /// Maps errno of a call on `path` to the SDK's file error; the context carries path, errno and its name.
-AgentError file_error(int error_number, std::string_view what, std::string_view path, std::string_view operation = {});
+AgentError file_error(int error_number, std::string_view what, std::string_view path,
+                      std::string_view operation = {});
 
 /// The request itself is wrong: VALIDATION_FAILED with the field's name.
 AgentError invalid(std::string_view field, std::string message);
 
-inline tl::unexpected<AgentError> fail(AgentError error) { return tl::unexpected<AgentError>(std::move(error)); }
+inline tl::unexpected<AgentError> fail(AgentError error) {
+  return tl::unexpected<AgentError>(std::move(error));
+}
 
 }  // namespace sandboxd::agent

@@ -13,7 +13,8 @@ namespace sandboxd::agent {
 /// Most that a read in one piece answers; larger files are streamed.
 inline constexpr std::uint64_t kLargestRead = 33554432;
 
-/// Checks a path of a request and makes it absolute: not empty, no NUL, at most PATH_MAX bytes. Blanks are part of it.
+/// Checks a path of a request and makes it absolute: not empty, no NUL, at most PATH_MAX bytes. Blanks are
+/// part of it.
 Result<std::string> resolve_path(App& app, const std::string& session_id, const std::string& path,
                                  const char* field = "path");
 

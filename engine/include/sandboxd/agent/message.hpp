@@ -7,7 +7,8 @@
 
 namespace sandboxd::agent {
 
-/// A message of the WebSocket transport. `body` is the raw JSON text inside the message, empty when there is none.
+/// A message of the WebSocket transport. `body` is the raw JSON text inside the message, empty when there is
+/// none.
 struct TransportMessage {
   std::string type;
   std::string id;

@@ -13,7 +13,8 @@
 
 namespace sandboxd::agent {
 
-/// What a process has printed, in the order it came. Beyond a quarter of a megabyte it lies in an unlinked file.
+/// What a process has printed, in the order it came. Beyond a quarter of a megabyte it lies in an unlinked
+/// file.
 class OutputLog {
  public:
   enum class Stream : std::uint8_t { out, err };

@@ -147,11 +147,14 @@ class Runtime {
   void detach(Task<void> task);
   Task<void> sleep(std::chrono::milliseconds duration);
 
-  /// Runs `function` on a thread that may wait for a disk.
+  /// Runs `function` on a thread that may wait for a disk. Make the task first and await it in a statement of
+  /// its own: GCC 12 destroys a lambda's captures twice when the lambda is a temporary of an expression that
+  /// awaits.
   template <class Function>
-  auto offload(Function function) -> Task<std::invoke_result_t<Function>> {
-    std::optional<std::invoke_result_t<Function>> out;
-    co_await run_blocking([&out, &function] { out.emplace(function()); });
+  auto offload(Function function) -> Task<std::invoke_result_t<Function&>> {
+    std::optional<std::invoke_result_t<Function&>> out;
+    const std::function<void()> work = [&out, &function] { out.emplace(function()); };
+    co_await run_blocking(work);
     co_return std::move(*out);
   }
 
@@ -160,7 +163,7 @@ class Runtime {
 
  private:
   struct Impl;
-  Task<void> run_blocking(std::function<void()> function);
+  Task<void> run_blocking(const std::function<void()>& function);
 
   const AgentConfig& config_;
   std::unique_ptr<Impl> impl_;

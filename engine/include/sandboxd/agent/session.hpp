@@ -28,11 +28,12 @@ struct ExecRequest {
   std::optional<std::chrono::milliseconds> timeout;
 };
 
-/// One bash that lives as long as the session: directory, variables, functions and options stay between commands.
+/// One bash that lives as long as the session: directory, variables, functions and options stay between
+/// commands.
 ///
-/// The shell reads from one pipe which command is next and says on another how it ended. Each command's output goes to
-/// pipes of its own (named ones, so that the shell can open them), so what an earlier command left running neither
-/// mixes into a later answer nor holds it up.
+/// The shell reads from one pipe which command is next and says on another how it ended. Each command's
+/// output goes to pipes of its own (named ones, so that the shell can open them), so what an earlier command
+/// left running neither mixes into a later answer nor holds it up.
 class Session : public std::enable_shared_from_this<Session> {
  public:
   Session(Runtime& runtime, SessionOptions options);

@@ -18,7 +18,8 @@ struct TerminalSize {
 class Terminal : public std::enable_shared_from_this<Terminal> {
  public:
   Terminal(Runtime& runtime, UniqueFd master);
-  static Result<std::shared_ptr<Terminal>> open(Runtime& runtime, const SpawnRequest& shell, TerminalSize size);
+  static Result<std::shared_ptr<Terminal>> open(Runtime& runtime, const SpawnRequest& shell,
+                                                TerminalSize size);
 
   void resize(TerminalSize size);
   Task<void> input(std::string bytes);

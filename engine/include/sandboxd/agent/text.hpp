@@ -18,8 +18,8 @@ std::string iso_timestamp(std::int64_t seconds, long nanoseconds);
 /// True when the bytes are UTF-8 (no surrogates, no overlong forms).
 bool is_utf8(std::string_view bytes);
 
-/// Turns bytes that arrive in pieces into UTF-8 text: a sequence cut by a piece's end waits for the next one, bytes
-/// that can be no text become U+FFFD.
+/// Turns bytes that arrive in pieces into UTF-8 text: a sequence cut by a piece's end waits for the next one,
+/// bytes that can be no text become U+FFFD.
 class Utf8Decoder {
  public:
   std::string feed(std::string_view bytes);
