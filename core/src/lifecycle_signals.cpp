@@ -12,7 +12,7 @@ namespace {
 // caller's has run by then. A command is never tried again.
 constexpr std::array<std::int64_t, 4> kSessionRetryDelaysMs{50, 200, 800, 2000};
 
-/// Stands for an env whose application nobody saw finish.
+/// Stands for an env that this object has not told the SDK, whose memory is the object's.
 constexpr std::int64_t kUnknownEnv = -1;
 
 /// The container of a living sandbox, if it is `Case` in this very incarnation.
@@ -64,13 +64,12 @@ void load_live(Turn& turn, Live& live) {
                  [&](const SettingUp& c) { stay_or_go(true, c.incarnation, Fresh{c.incarnation}); },
                  [&](const Ready& c) {
                    stay_or_go(true, c.incarnation, c);
-                   if (running)
-                     settle_env(turn, live, c.incarnation, c.applying ? kUnknownEnv : c.config_version);
+                   if (running) settle_env(turn, live, c.incarnation, kUnknownEnv);
                  },
                  // The sleep was never acknowledged, and its snapshot is not known to be finished.
                  [&](const Snapshotting& c) {
                    stay_or_go(true, c.incarnation, Fresh{c.incarnation});
-                   if (running) settle_env(turn, live, c.incarnation, c.config_version);
+                   if (running) settle_env(turn, live, c.incarnation, kUnknownEnv);
                  },
                  [&](const TearingDown& c) {
                    stay_or_go(c.announced, c.incarnation, c);
@@ -100,12 +99,23 @@ void on_loaded(Turn& turn, const ObjectLoaded&) {
   if (auto* dying = std::get_if<Destroying>(&state.life); dying != nullptr && !dying->torn_down) {
     dying->working = true;
     turn.effect(TearDown{dying->incarnation});
+    return;
   }
+  if (turn.context.container_running) turn.effect(TearDown{state.incarnation});
 }
 
 // ---- The container's own word
 
+/// A container that starts although its sandbox is on its way out, or gone: a boot that the end overtook.
+bool end_orphan(Turn& turn) {
+  const bool ending = std::holds_alternative<Destroying>(turn.state.life) ||
+                      std::holds_alternative<Destroyed>(turn.state.life);
+  if (ending && turn.context.container_running) turn.effect(TearDown{turn.state.incarnation});
+  return ending;
+}
+
 void on_started(Turn& turn, const ContainerStarted&) {
+  if (end_orphan(turn)) return;
   auto* live = std::get_if<Live>(&turn.state.life);
   if (live == nullptr) return;
   if (auto* booting = std::get_if<Booting>(&live->container); booting != nullptr && !booting->announced) {
@@ -134,6 +144,7 @@ void on_stopped(Turn& turn, const ContainerStopped&) {
 }
 
 void on_idle(Turn& turn, const IdleExpired&) {
+  if (end_orphan(turn)) return;
   auto* live = std::get_if<Live>(&turn.state.life);
   if (live == nullptr || !turn.context.container_running) return;
   if (live->config.keep_alive || turn.state.in_flight > 0) return;
@@ -150,6 +161,7 @@ void on_idle(Turn& turn, const IdleExpired&) {
 }
 
 void on_booted(Turn& turn, const BootDone& signal) {
+  if (end_orphan(turn)) return;
   auto* live = std::get_if<Live>(&turn.state.life);
   const auto* booting = current<Booting>(live, signal.incarnation);
   if (booting == nullptr) return;

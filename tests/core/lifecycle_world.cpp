@@ -75,7 +75,10 @@ void World::acknowledge(const Request& request, std::optional<std::int64_t> sinc
     expect(on_stream("created"), "an acknowledged create is on the stream");
   if (std::holds_alternative<Destroy>(request)) {
     expect(on_stream("destroyed"), "an acknowledged destroy is on the stream");
-    expect(!running_, "a destroyed sandbox has no container");
+    const bool ends = std::any_of(effects_.begin(), effects_.end(), [](const Effect& effect) {
+      return std::holds_alternative<TearDown>(effect) || std::holds_alternative<Boot>(effect);
+    });
+    expect(!running_ || ends, "a destroyed sandbox has no container, or one that is being ended");
     return;
   }
   const bool wants_up = std::holds_alternative<Start>(request) || std::holds_alternative<Restart>(request);
