@@ -18,6 +18,8 @@
 namespace sandboxd {
 namespace {
 
+const in_addr own_v4{htonl(0xc613fffe)};  // 198.19.255.254, beyond the resolver's numbers
+const in6_addr own_v6{{{0xfd, 0x69, 0x74, 0x65, 0x72, 0x61, 0x74, 0x66, 0, 0, 0, 0, 0, 0, 0, 1}}};
 constexpr std::uint32_t loopback_index = 1;  // the first device of every network namespace
 
 SysStatus raise_loopback() {
@@ -30,6 +32,23 @@ SysStatus raise_loopback() {
   batch.begin(RTM_NEWLINK, NLM_F_REQUEST | NLM_F_ACK, as_bytes_of(link));
   batch.end();
   return netlink_send(NETLINK_ROUTE, batch, 1, "raise the loopback device");
+}
+
+// An address that is not loopback's: without one, resolvers that are asked for addresses "as configured" give
+// none.
+template <class Address>
+SysStatus add_own_address(unsigned char family, const Address& own) {
+  NetlinkBatch batch;
+  ifaddrmsg address{};
+  address.ifa_family = family;
+  address.ifa_prefixlen = sizeof(Address) * 8;
+  address.ifa_flags = IFA_F_NODAD;
+  address.ifa_index = loopback_index;
+  batch.begin(RTM_NEWADDR, NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE, as_bytes_of(address));
+  batch.bytes(IFA_LOCAL, as_bytes_of(own));
+  batch.bytes(IFA_ADDRESS, as_bytes_of(own));
+  batch.end();
+  return netlink_send(NETLINK_ROUTE, batch, 1, "add the container's own address");
 }
 
 // "local default dev lo": packets to any address are delivered here, from the loopback address.
@@ -71,6 +90,27 @@ class RuleWriter {
     batch_.be32(NFTA_CHAIN_POLICY, NF_ACCEPT);
     batch_.text(NFTA_CHAIN_TYPE, type);
     batch_.end();
+  }
+
+  /// What goes to the container's own address stays inside.
+  void accept_own(const char* chain) {
+    begin_rule(chain);
+    if (family_ == NFPROTO_IPV4) {
+      load(NFT_PAYLOAD_NETWORK_HEADER, 16, 4);
+      compare(NFT_CMP_EQ, as_bytes_of(own_v4));
+    } else {
+      load(NFT_PAYLOAD_NETWORK_HEADER, 24, 16);
+      compare(NFT_CMP_EQ, as_bytes_of(own_v6));
+    }
+    const auto immediate = begin_expression("immediate");
+    batch_.be32(NFTA_IMMEDIATE_DREG, NFT_REG_VERDICT);
+    const auto data = batch_.open(NFTA_IMMEDIATE_DATA);
+    const auto verdict = batch_.open(NFTA_DATA_VERDICT);
+    batch_.be32(NFTA_VERDICT_CODE, NF_ACCEPT);
+    batch_.close(verdict);
+    batch_.close(data);
+    end_expression(immediate);
+    end_rule();
   }
 
   void redirect(std::uint16_t port, std::uint16_t relay_port) {
@@ -192,6 +232,8 @@ SysStatus write_rules(std::uint8_t family, std::span<const std::uint16_t> ports,
   rules.table();
   rules.chain("out", "nat", nat_priority);
   rules.chain("wall", "filter", 0);
+  rules.accept_own("out");
+  rules.accept_own("wall");
   for (const auto port : ports) rules.redirect(port, relay_port);
   rules.refuse(true);
   rules.refuse(false);
@@ -240,6 +282,7 @@ std::uint16_t port_of(int socket) {
 
 SysResult<NetworkSockets> set_up_network(std::span<const std::uint16_t> relayed_ports) {
   if (auto done = raise_loopback(); !done) return tl::make_unexpected(done.error());
+  if (auto done = add_own_address(AF_INET, own_v4); !done) return tl::make_unexpected(done.error());
   const in_addr loopback_v4{htonl(INADDR_LOOPBACK)};
   if (auto done = add_local_default(AF_INET, loopback_v4); !done) return tl::make_unexpected(done.error());
   NetworkSockets sockets;
@@ -264,6 +307,7 @@ SysResult<NetworkSockets> set_up_network(std::span<const std::uint16_t> relayed_
   (void)poke("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
   auto relay_v6 = bound_v6("relay over IPv6");
   if (!relay_v6) return sockets;  // a kernel without IPv6
+  if (auto done = add_own_address(AF_INET6, own_v6); !done) return tl::make_unexpected(done.error());
   if (auto done = add_local_default(AF_INET6, in6addr_loopback); !done)
     return tl::make_unexpected(done.error());
   if (auto done = write_rules(NFPROTO_IPV6, relayed_ports, port_of(relay_v6->get())); !done) {

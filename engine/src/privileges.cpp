@@ -129,6 +129,8 @@ SysStatus drop_privileges() {
     word.permitted = word.effective;
   }
   if (::syscall(SYS_capset, &header, data.data()) != 0) return failed("capabilities_refused", "capset");
+  // Commands run with the agent's ids: its memory and descriptors are not for them.
+  ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return failed("no_new_privs_refused", "no_new_privs");
   return {};
 }

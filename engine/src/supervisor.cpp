@@ -35,28 +35,29 @@ using asio::awaitable;
 using Descriptor = asio::posix::stream_descriptor;
 constexpr auto quietly = asio::as_tuple(asio::use_awaitable);
 
-// Runs `work` in a child that has the ids of the container, and gives the number that it printed.
-template <class Work>
-std::uint64_t with_container_ids(pid_t pid, Work work) {
+// Measures a tree in a child that has the ids of the container, so that neither closed directories nor a
+// large tree keep the loop from anything.
+awaitable<std::uint64_t> measure_tree(asio::io_context& io, pid_t pid, const std::string& path) {
   std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return 0;
-  Fd read_end(ends[0]);
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) co_return 0;
+  Descriptor read_end(io, ends[0]);
   Fd write_end(ends[1]);
   const pid_t child = ::fork();
   if (child == 0) {
     const Fd space(::open(("/proc/" + std::to_string(pid) + "/ns/user").c_str(), O_RDONLY | O_CLOEXEC));
     if (space) (void)::setns(space.get(), CLONE_NEWUSER);
-    const std::uint64_t result = work();
+    const std::uint64_t result = tree_bytes(path);
     (void)!::write(write_end.get(), &result, sizeof result);
     ::_exit(0);
   }
   write_end.reset();
   std::uint64_t result = 0;
   if (child > 0) {
-    (void)!::read(read_end.get(), &result, sizeof result);
+    co_await read_end.async_wait(Descriptor::wait_read, quietly);
+    if (::read(read_end.native_handle(), &result, sizeof result) != sizeof result) result = 0;
     ::waitpid(child, nullptr, 0);
   }
-  return result;
+  co_return result;
 }
 
 // Files of mapped ids: only a process that has them may remove them. It waits until it has been given them.
@@ -197,8 +198,7 @@ struct Supervisor::State {
       auto [error] = co_await disk_timer_.async_wait(quietly);
       if (error) co_return;
       const auto started = Clock::now();
-      const std::string& path = container_.scratch.path;
-      const auto used = with_container_ids(container_.pid, [&path] { return tree_bytes(path); });
+      const auto used = co_await measure_tree(io_, container_.pid, container_.scratch.path);
       // A large tree is not walked more than a twentieth of the time.
       const auto spent = Clock::now() - started;
       pause = std::max<Clock::duration>(std::chrono::milliseconds(1000), spent * 20);

@@ -43,7 +43,7 @@ export interface Relayed {
   introduction: { kind: string; destination: string; port: number; host?: string };
   socket: Socket;
   /** What came after the introduction so far. */
-  received: () => string;
+  received: () => Buffer;
 }
 
 export class TestContainer {
@@ -124,22 +124,23 @@ export class TestContainer {
   }
 
   #onRelayed(socket: Socket): void {
-    let text = "";
+    let head = "";
+    const chunks: Buffer[] = [];
     let connection: Relayed | null = null;
     socket.on("error", () => undefined);
     socket.on("data", (chunk) => {
-      text += chunk.toString("latin1");
-      const line = text.indexOf("\n");
-      if (line < 0) return;
       if (connection === null) {
-        connection = {
-          introduction: JSON.parse(text.slice(0, line)),
-          socket,
-          received: () => text.slice(line + 1),
-        };
+        head += chunk.toString("latin1");
+        const line = head.indexOf("\n");
+        if (line < 0) return;
+        const received = () => Buffer.concat(chunks);
+        connection = { introduction: JSON.parse(head.slice(0, line)), socket, received };
         this.relayed.push(connection);
+        if (head.length > line + 1) chunks.push(Buffer.from(head.slice(line + 1), "latin1"));
+      } else {
+        chunks.push(chunk);
       }
-      if (text.length > line + 1) this.onRelayed(connection);
+      if (chunks.length > 0) this.onRelayed(connection);
       this.#notify();
     });
   }
