@@ -33,7 +33,7 @@ namespace {
 namespace asio = boost::asio;
 using asio::awaitable;
 using Descriptor = asio::posix::stream_descriptor;
-constexpr auto quietly = asio::as_tuple(asio::use_awaitable);
+constexpr auto supervised = asio::as_tuple(asio::use_awaitable);
 
 // Measures a tree in a child that has the ids of the container, so that neither closed directories nor a
 // large tree keep the loop from anything.
@@ -53,7 +53,7 @@ awaitable<std::uint64_t> measure_tree(asio::io_context& io, pid_t pid, const std
   write_end.reset();
   std::uint64_t result = 0;
   if (child > 0) {
-    co_await read_end.async_wait(Descriptor::wait_read, quietly);
+    co_await read_end.async_wait(Descriptor::wait_read, supervised);
     if (::read(read_end.native_handle(), &result, sizeof result) != sizeof result) result = 0;
     ::waitpid(child, nullptr, 0);
   }
@@ -123,7 +123,7 @@ struct Supervisor::State {
 
  private:
   awaitable<void> watch_process() {
-    co_await process_.async_wait(Descriptor::wait_read, quietly);
+    co_await process_.async_wait(Descriptor::wait_read, supervised);
     int status = 0;
     while (::waitpid(container_.pid, &status, 0) < 0 && errno == EINTR) {
     }
@@ -139,7 +139,7 @@ struct Supervisor::State {
 
   awaitable<void> forward_signals() {
     for (;;) {
-      auto [error, number] = co_await signals_.async_wait(quietly);
+      auto [error, number] = co_await signals_.async_wait(supervised);
       if (error) co_return;
       ::kill(container_.pid, number == SIGHUP ? SIGTERM : number);
     }
@@ -175,13 +175,13 @@ struct Supervisor::State {
     Descriptor descriptor(io_, notifier.release());
     std::uint64_t seen = 0;
     for (;;) {
-      auto [error] = co_await descriptor.async_wait(Descriptor::wait_read, quietly);
+      auto [error] = co_await descriptor.async_wait(Descriptor::wait_read, supervised);
       if (error) co_return;
       std::array<char, 4096> drop;
       (void)!::read(descriptor.native_handle(), drop.data(), drop.size());
       // Version 1 tells before the kernel has counted.
       asio::steady_timer pause(io_, std::chrono::milliseconds(20));
-      co_await pause.async_wait(quietly);
+      co_await pause.async_wait(supervised);
       const std::uint64_t now = oom_kills(container_.groups.memory_events());
       if (now == seen) continue;
       seen = now;
@@ -195,7 +195,7 @@ struct Supervisor::State {
     auto pause = std::chrono::duration_cast<Clock::duration>(std::chrono::milliseconds(500));
     for (;;) {
       disk_timer_.expires_after(pause);
-      auto [error] = co_await disk_timer_.async_wait(quietly);
+      auto [error] = co_await disk_timer_.async_wait(supervised);
       if (error) co_return;
       const auto started = Clock::now();
       const auto used = co_await measure_tree(io_, container_.pid, container_.scratch.path);

@@ -55,7 +55,7 @@ Task<Result<Response>> commands(App& app, Request&) {
                            {"timestamp", iso_timestamp()}});
 }
 
-constexpr Route kRoutes[] = {
+constexpr Route kAppRoutes[] = {
     {"GET", "/", home},           {"GET", "/ping", ping},           {"GET", "/api/ping", ping},
     {"GET", "/api/health", ping}, {"GET", "/api/version", version}, {"GET", "/api/commands", commands},
 };
@@ -63,7 +63,7 @@ constexpr Route kRoutes[] = {
 }  // namespace
 
 std::span<const Route> utility_routes() {
-  return kRoutes;
+  return kAppRoutes;
 }
 
 }  // namespace sandboxd::agent

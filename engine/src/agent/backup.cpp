@@ -252,7 +252,7 @@ Task<Result<Response>> restore_backup(App& app, Request& request) {
   co_return json_response({{"success", true}, {"dir", *dir}});
 }
 
-constexpr Route kRoutes[] = {
+constexpr Route kBackupRoutes[] = {
     {"POST", "/api/backup/create", create_backup},
     {"POST", "/api/backup/restore", restore_backup},
     {"POST", "/api/backup/upload-parts", upload_parts},
@@ -283,7 +283,7 @@ std::string exclude_lines(std::string_view pattern) {
 }
 
 std::span<const Route> backup_routes() {
-  return kRoutes;
+  return kBackupRoutes;
 }
 
 }  // namespace sandboxd::agent

@@ -141,7 +141,7 @@ Task<Result<Response>> execute_stream(App& app, Request& request) {
   co_return event_stream([state](Sink& sink) { return stream_command(sink, state); });
 }
 
-constexpr Route kRoutes[] = {
+constexpr Route kCommandsRoutes[] = {
     {"POST", "/api/execute", execute},
     {"POST", "/api/execute/stream", execute_stream},
 };
@@ -206,7 +206,7 @@ std::string OutputText::finish() {
 }
 
 std::span<const Route> command_routes() {
-  return kRoutes;
+  return kCommandsRoutes;
 }
 
 }  // namespace sandboxd::agent

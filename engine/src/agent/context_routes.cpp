@@ -80,7 +80,7 @@ Task<Result<Response>> health(App& app, Request&) {
                            {"timestamp", iso_timestamp()}});
 }
 
-constexpr Route kRoutes[] = {
+constexpr Route kContextRoutes[] = {
     {"POST", "/api/contexts", create_context},      {"GET", "/api/contexts", list_contexts},
     {"DELETE", "/api/contexts/{}", delete_context}, {"POST", "/api/execute/code", execute_code},
     {"GET", "/api/interpreter/health", health},
@@ -89,7 +89,7 @@ constexpr Route kRoutes[] = {
 }  // namespace
 
 std::span<const Route> context_routes() {
-  return kRoutes;
+  return kContextRoutes;
 }
 
 }  // namespace sandboxd::agent

@@ -238,7 +238,7 @@ Task<Result<Response>> write_file(App& app, Request& request) {
                            {"timestamp", iso_timestamp()}});
 }
 
-constexpr Route kRoutes[] = {
+constexpr Route kFileContentRoutes[] = {
     {"POST", "/api/read", read_file},
     {"POST", "/api/read/stream", read_stream},
     {"POST", "/api/write", write_file},
@@ -247,7 +247,7 @@ constexpr Route kRoutes[] = {
 }  // namespace
 
 std::span<const Route> file_routes() {
-  return kRoutes;
+  return kFileContentRoutes;
 }
 
 }  // namespace sandboxd::agent

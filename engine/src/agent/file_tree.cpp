@@ -244,7 +244,7 @@ Task<Result<Response>> list_route(App& app, Request& request) {
   co_return response;
 }
 
-constexpr Route kRoutes[] = {
+constexpr Route kFileTreeRoutes[] = {
     {"POST", "/api/mkdir", mkdir_route},   {"POST", "/api/delete", delete_route},
     {"POST", "/api/rename", rename_route}, {"POST", "/api/move", move_route},
     {"POST", "/api/exists", exists_route}, {"POST", "/api/list-files", list_route},
@@ -253,7 +253,7 @@ constexpr Route kRoutes[] = {
 }  // namespace
 
 std::span<const Route> file_tree_routes() {
-  return kRoutes;
+  return kFileTreeRoutes;
 }
 
 }  // namespace sandboxd::agent

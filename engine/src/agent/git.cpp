@@ -147,7 +147,7 @@ Task<Result<Response>> checkout(App& app, Request& request) {
                            {"timestamp", iso_timestamp()}});
 }
 
-constexpr Route kRoutes[] = {
+constexpr Route kGitRoutes[] = {
     {"POST", "/api/git/checkout", checkout},
 };
 
@@ -203,7 +203,7 @@ Result<void> check_git_url(const std::string& url) {
 }
 
 std::span<const Route> git_routes() {
-  return kRoutes;
+  return kGitRoutes;
 }
 
 }  // namespace sandboxd::agent

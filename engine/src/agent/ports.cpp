@@ -150,14 +150,14 @@ Task<Result<Response>> port_watch(App& app, Request& request) {
   co_return event_stream([owner, watch = *watch](Sink& sink) { return watch_port(*owner, sink, watch); });
 }
 
-constexpr Route kRoutes[] = {
+constexpr Route kPortsRoutes[] = {
     {"POST", "/api/port-watch", port_watch},
 };
 
 }  // namespace
 
 std::span<const Route> port_routes() {
-  return kRoutes;
+  return kPortsRoutes;
 }
 
 }  // namespace sandboxd::agent

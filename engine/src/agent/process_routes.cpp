@@ -120,7 +120,7 @@ Task<Result<Response>> process_stream(App& app, Request& request) {
   });
 }
 
-constexpr Route kRoutes[] = {
+constexpr Route kProcessRoutes[] = {
     {"POST", "/api/process/start", start_process},     {"GET", "/api/process/list", list_processes},
     {"DELETE", "/api/process/kill-all", kill_all},     {"GET", "/api/process/{}/logs", process_logs},
     {"GET", "/api/process/{}/stream", process_stream}, {"GET", "/api/process/{}", get_process},
@@ -130,7 +130,7 @@ constexpr Route kRoutes[] = {
 }  // namespace
 
 std::span<const Route> process_routes() {
-  return kRoutes;
+  return kProcessRoutes;
 }
 
 }  // namespace sandboxd::agent

@@ -110,7 +110,7 @@ Task<Result<Response>> put_file(App& app, Request& request) {
                            {"timestamp", iso_timestamp()}});
 }
 
-constexpr Route kRoutes[] = {
+constexpr Route kRawFilesRoutes[] = {
     {"GET", "/api/x/file", get_file},
     {"PUT", "/api/x/file", put_file, true},
 };
@@ -118,7 +118,7 @@ constexpr Route kRoutes[] = {
 }  // namespace
 
 std::span<const Route> raw_file_routes() {
-  return kRoutes;
+  return kRawFilesRoutes;
 }
 
 }  // namespace sandboxd::agent

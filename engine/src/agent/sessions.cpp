@@ -9,13 +9,13 @@
 namespace sandboxd::agent {
 namespace {
 
-constexpr std::size_t kLongestId = 256;
+constexpr std::size_t kLongestSessionId = 256;
 
 Result<std::string> session_id(const Json& body, const char* key) {
   auto id = required_string(body, key);
   if (!id) return id;
   const bool blank = id->find_first_not_of(" \t\r\n") == std::string::npos;
-  if (blank || id->size() > kLongestId || id->find('\0') != std::string::npos || *id == kSessionless) {
+  if (blank || id->size() > kLongestSessionId || id->find('\0') != std::string::npos || *id == kSessionless) {
     return fail(invalid(
         key, "A session id has 1 to 256 bytes, is not blank, and is not " + std::string(kSessionless)));
   }
@@ -69,7 +69,7 @@ Task<Result<Response>> list_sessions(App& app, Request&) {
       {{"success", true}, {"sessions", ids}, {"count", ids.size()}, {"timestamp", iso_timestamp()}});
 }
 
-constexpr Route kRoutes[] = {
+constexpr Route kSessionsRoutes[] = {
     {"POST", "/api/session/create", create_session},
     {"POST", "/api/session/delete", delete_session},
     {"GET", "/api/session/list", list_sessions},
@@ -129,7 +129,7 @@ std::string Sessions::directory_of(const std::string& id) const {
 }
 
 std::span<const Route> session_routes() {
-  return kRoutes;
+  return kSessionsRoutes;
 }
 
 }  // namespace sandboxd::agent

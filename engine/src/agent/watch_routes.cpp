@@ -129,7 +129,7 @@ Task<Result<Response>> check_changes(App& app, Request& request) {
   co_return json_response(answer);
 }
 
-constexpr Route kRoutes[] = {
+constexpr Route kWatchRoutes[] = {
     {"POST", "/api/watch", watch_route},
     {"POST", "/api/watch/check", check_changes},
 };
@@ -137,7 +137,7 @@ constexpr Route kRoutes[] = {
 }  // namespace
 
 std::span<const Route> watch_routes() {
-  return kRoutes;
+  return kWatchRoutes;
 }
 
 }  // namespace sandboxd::agent
