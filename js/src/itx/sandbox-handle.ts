@@ -6,8 +6,8 @@ import { objectStream } from "../worker/stream/ndjson.ts";
 import type { EventPage } from "../worker/stream/types.ts";
 import { onWire } from "../worker/wire.ts";
 import { defined, optionalNumber, optionsArgument, stringArgument } from "./arguments.ts";
-import { bridgeArguments } from "./bridge.ts";
 import { createInput } from "./create-input.ts";
+import { invoke } from "./invoke.ts";
 import { liveState } from "./live-state.ts";
 import { Processor } from "./processor.ts";
 import type { SandboxTarget } from "./sandbox-target.ts";
@@ -87,13 +87,8 @@ export class SandboxHandle extends RpcTarget {
   }
 
   #invoke(method: string, values: readonly unknown[]): Promise<unknown> {
-    return onWire(async () => {
-      const { projectId } = this.#target.context;
-      const { path } = this.#target;
-      const object = await this.#target.object();
-      const answer = await object.invoke({ projectId, path, method, args: bridgeArguments(values) });
-      return SESSION_METHODS.includes(method) ? this.#session(answer) : answer;
-    });
+    const answer = invoke(this.#target, method, values);
+    return SESSION_METHODS.includes(method) ? answer.then((session) => this.#session(session)) : answer;
   }
 
   #session(answer: unknown): SessionHandle {

@@ -1,7 +1,6 @@
 import { RpcTarget } from "cloudflare:workers";
 import { sessionMethods } from "../worker/sandbox/surface.ts";
-import { onWire } from "../worker/wire.ts";
-import { bridgeArguments } from "./bridge.ts";
+import { invoke } from "./invoke.ts";
 import type { SandboxTarget } from "./sandbox-target.ts";
 
 /** One session of a sandbox: the SDK's ExecutionSession, by its id, so that it outlives restarts of the object. */
@@ -19,7 +18,7 @@ export class SessionHandle extends RpcTarget {
     for (const name of sessionMethods) {
       Object.defineProperty(SessionHandle.prototype, name, {
         value(this: SessionHandle, ...values: unknown[]) {
-          return this.#invoke(name, values);
+          return invoke(this.#target, name, values, this.#id);
         },
         writable: true,
         configurable: true,
@@ -29,14 +28,5 @@ export class SessionHandle extends RpcTarget {
 
   get id(): string {
     return this.#id;
-  }
-
-  #invoke(method: string, values: readonly unknown[]): Promise<unknown> {
-    return onWire(async () => {
-      const { projectId } = this.#target.context;
-      const { path } = this.#target;
-      const object = await this.#target.object();
-      return object.invoke({ projectId, path, method, args: bridgeArguments(values), sessionId: this.#id });
-    });
   }
 }

@@ -1,0 +1,27 @@
+/** One call of the SDK's surface on its way to the sandbox's object. */
+import { onWire } from "../worker/wire.ts";
+import { bridgeArguments } from "./bridge.ts";
+import { detachCallbacks, runCallbacks } from "./process-callbacks.ts";
+import type { SandboxTarget } from "./sandbox-target.ts";
+
+/** Calls a method of the sandbox, or of one of its sessions. */
+export function invoke(
+  target: SandboxTarget,
+  method: string,
+  values: readonly unknown[],
+  sessionId?: string,
+): Promise<unknown> {
+  return onWire(async () => {
+    const { projectId } = target.context;
+    const { path } = target;
+    const object = await target.object();
+    const session = sessionId === undefined ? {} : { sessionId };
+    const send = (name: string, args: unknown[]) =>
+      object.invoke({ projectId, path, method: name, args, ...session });
+    if (method !== "startProcess") return send(method, bridgeArguments(values));
+    const detached = detachCallbacks(bridgeArguments(values));
+    const process = await send(method, detached.values);
+    void runCallbacks(detached.callbacks, process, (id) => send("streamProcessLogs", [id]));
+    return process;
+  });
+}
