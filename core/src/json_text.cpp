@@ -11,17 +11,18 @@ namespace sandboxes::internal {
 
 namespace {
 
-constexpr std::uint64_t kOnes = 0x0101010101010101U;
-constexpr std::uint64_t kHighBits = 0x8080808080808080U;
+constexpr int kBlock = 32;
 
-/// Whether any of eight bytes ends a run of plain string characters: a quote, a backslash, a control or
-/// non-ASCII.
-bool has_special(std::uint64_t word) {
-  const auto zero_byte = [](std::uint64_t x) { return (x - kOnes) & ~x; };
-  const std::uint64_t quote = zero_byte(word ^ (kOnes * '"'));
-  const std::uint64_t backslash = zero_byte(word ^ (kOnes * '\\'));
-  const std::uint64_t control = (word - kOnes * 0x20) & ~word;
-  return ((quote | backslash | control | word) & kHighBits) != 0;
+/// Whether any of 32 bytes ends a run of plain string characters: a quote, a backslash, a control or
+/// non-ASCII. The compilers turn this into vector instructions where there are some.
+bool plain_block(const char* bytes) {
+  unsigned special = 0;
+  for (int i = 0; i < kBlock; ++i) {
+    const auto byte = static_cast<unsigned char>(bytes[i]);
+    special |= static_cast<unsigned>(byte == '"') | static_cast<unsigned>(byte == '\\') |
+               static_cast<unsigned>(byte < 0x20) | static_cast<unsigned>(byte > 0x7F);
+  }
+  return special == 0;
 }
 
 bool is_json_space(char c) {
@@ -138,19 +139,42 @@ bool JsonText::escape() {
   return true;
 }
 
+bool JsonText::non_ascii() {
+  const auto* bytes = reinterpret_cast<const unsigned char*>(text_.data());
+  const auto continues = [&](std::size_t i) {
+    return at_ + i < text_.size() && (bytes[at_ + i] & 0xC0) == 0x80;
+  };
+  while (at_ < text_.size() && bytes[at_] >= 0x80) {
+    const unsigned lead = bytes[at_];
+    if (lead < 0xC2 || lead > 0xF4 || !continues(1)) return false;
+    const unsigned second = bytes[at_ + 1];
+    if (lead < 0xE0) {
+      at_ += 2;
+    } else if (lead < 0xF0) {
+      // Overlong forms and surrogates differ in the second byte.
+      if (!continues(2) || (lead == 0xE0 && second < 0xA0) || (lead == 0xED && second > 0x9F)) return false;
+      at_ += 3;
+    } else {
+      if (!continues(2) || !continues(3) || (lead == 0xF0 && second < 0x90) ||
+          (lead == 0xF4 && second > 0x8F)) {
+        return false;
+      }
+      at_ += 4;
+    }
+  }
+  return true;
+}
+
 bool JsonText::string() {
   if (!next_is('"')) return false;
   ++at_;
   const char* data = text_.data();
-  while (at_ < text_.size()) {
-    if (at_ + 8 <= text_.size()) {
-      std::uint64_t word = 0;
-      std::memcpy(&word, data + at_, 8);
-      if (!has_special(word)) {
-        at_ += 8;
-        continue;
-      }
-    }
+  const std::size_t size = text_.size();
+  while (at_ < size) {
+    std::size_t at = at_;
+    while (at + kBlock <= size && plain_block(data + at)) at += kBlock;
+    at_ = at;
+    if (at == size) return false;
     const char c = data[at_];
     if (c == '"') {
       ++at_;
@@ -159,12 +183,7 @@ bool JsonText::string() {
     if (c == '\\') {
       if (!escape()) return false;
     } else if (!is_ascii(c)) {
-      const std::size_t begin = at_;
-      while (at_ < text_.size() && !is_ascii(data[at_])) ++at_;
-      if (const auto bad = first_invalid_utf8(text_.substr(begin, at_ - begin))) {
-        at_ = begin + *bad;
-        return false;
-      }
+      if (!non_ascii()) return false;
     } else if (static_cast<unsigned char>(c) < 0x20) {
       return false;
     } else {

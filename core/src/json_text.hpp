@@ -32,6 +32,7 @@ class JsonText {
   bool word(std::string_view expected);
   bool scalar();
   bool escape();
+  bool non_ascii();
 
   std::string_view text_;
   std::size_t at_ = 0;
