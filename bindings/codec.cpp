@@ -210,7 +210,7 @@ std::string type_name(std::optional<Input> value) {
     case element_type::INT64:
     case element_type::UINT64:
     case element_type::DOUBLE:
-      return "the number " + simdjson::minify(*value);
+      return "the number " + print(to_json(*value));
   }
   return "unknown";
 }
@@ -247,10 +247,6 @@ Json to_json(Input value) {
       return Json(nullptr);
   }
   return Json(nullptr);
-}
-
-std::string print(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 Result<Input> parse_padded(simdjson::dom::parser& parser, std::string_view bytes, std::string_view what) {

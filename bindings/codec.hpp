@@ -88,8 +88,10 @@ struct FunctionEntry {
 
 /// A copy of what was read, with the last of equal keys.
 [[nodiscard]] Json to_json(Input value);
-/// Text of what was built. Bytes that are not UTF-8 become U+FFFD; nothing of ours builds such.
-[[nodiscard]] std::string print(const Json& json);
+/// Text of what was built, with every character beyond ASCII escaped where `ascii` is asked for. Bytes that
+/// are not UTF-8 become U+FFFD; nothing of ours builds such. (nlohmann's `dump` would bring printf into the
+/// wasm.)
+[[nodiscard]] std::string print(const Json& json, bool ascii = false);
 
 /// Parses bytes that are followed by SIMDJSON_PADDING readable bytes, within the limits of depth and size.
 /// `what` names them in errors. The element lives as long as `parser` is not used again.

@@ -60,9 +60,7 @@ Json references_json(const std::vector<Reference>& references) {
 }
 
 std::string header_text(Input value) {
-  const auto scalar = [](const Json& json) {
-    return json.dump(-1, ' ', true, nlohmann::detail::error_handler_t::replace);
-  };
+  const auto scalar = [](const Json& json) { return print(json, true); };
   std::string text;
   simdjson::dom::object object;
   simdjson::dom::array array;

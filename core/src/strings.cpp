@@ -63,6 +63,11 @@ std::uint32_t code_point(std::string_view text, std::size_t position, std::size_
 
 }  // namespace
 
+CodePoint read_code_point(std::string_view text, std::size_t position) {
+  const std::size_t length = utf8_sequence_length(text, position);
+  return length == 0 ? CodePoint{} : CodePoint{code_point(text, position, length), length};
+}
+
 std::string to_lower_ascii(std::string_view text) {
   std::string lower(text);
   for (char& c : lower) c = to_lower(c);

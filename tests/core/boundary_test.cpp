@@ -91,3 +91,16 @@ TEST_CASE("a batch that is refused changes nothing") {
   CHECK(code_of(boundary.call("projectionApply", arguments, half)) == "invalid_event");
   CHECK(value_of(boundary.call("projectionState", arguments))["offset"] == 0);
 }
+
+TEST_CASE("what is printed is what nlohmann prints") {
+  std::string every;
+  for (int byte = 1; byte < 128; ++byte) every += static_cast<char>(byte);
+  every += "\xC3\xA4\xE2\x82\xAC\xF0\x9F\x98\x80";
+  const Json json{
+      {"text", every},
+      {"numbers", Json::array({0, -1, 1.5, 1e300, 5e-324, 9007199254740993ULL, -9007199254740993LL, 0.1})},
+      {"other", Json::array({nullptr, true, false, Json::object(), Json::array()})}};
+  CHECK(print(json) == json.dump());
+  CHECK(print(json, true) == json.dump(-1, ' ', true));
+  CHECK(print(Json("a\xFF")) == "\"a\xEF\xBF\xBD\"");
+}

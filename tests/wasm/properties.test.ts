@@ -12,7 +12,7 @@ it("names parse back to what made them, for every accepted input", () => {
   const text = (most: number) => Array.from({ length: integer(most) }, () => pick(alphabet)).join("");
   let accepted = 0;
   const seen = new Map<string, string>();
-  for (let i = 0; i < 20_000; i++) {
+  for (let i = 0; i < 5000; i++) {
     const projectId = pick(["prj_1", "a", "p-2", text(4)]);
     const path = pick(["/", "/sandboxes/", "/secrets/", "/a/"]) + text(6);
     let name: string;
@@ -30,7 +30,7 @@ it("names parse back to what made them, for every accepted input", () => {
     expect(seen.get(name) ?? identity).toBe(identity);
     seen.set(name, identity);
   }
-  expect(accepted).toBeGreaterThan(1000);
+  expect(accepted).toBeGreaterThan(250);
 });
 
 it("folds to one state in any split, order within a batch, and by bytes or values", () => {

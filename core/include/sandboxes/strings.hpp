@@ -55,6 +55,13 @@ namespace sandboxes {
 /// A number for messages, with at most three decimals. `std::to_string` would bring printf into the wasm.
 [[nodiscard]] std::string number_text(double number);
 
+/// One character of a UTF-8 text; a length of 0 when the bytes are none.
+struct CodePoint {
+  std::uint32_t value = 0;
+  std::size_t length = 0;
+};
+[[nodiscard]] CodePoint read_code_point(std::string_view text, std::size_t position);
+
 /// Position of the first byte that is not valid UTF-8 (overlong forms and surrogates count as invalid).
 [[nodiscard]] std::optional<std::size_t> first_invalid_utf8(std::string_view text);
 
