@@ -17,7 +17,7 @@ afterAll(() => server.close());
 
 test("exec calls back with output as it comes", async () => {
   const output: string[] = [];
-  const { exitCode } = await sandbox.exec("echo one; sleep 0.2; echo two >&2; exit 7", {
+  const { exitCode } = await sandbox.exec("echo one; sleep 0.2; echo two >&2; sh -c 'exit 7'", {
     stream: true,
     onOutput: (stream, data) => output.push(`${stream} ${data.trim()}`),
   });
