@@ -1,5 +1,6 @@
 /** Real clients through the door with no proxy variable: what they ask for is what the server gets. */
 import { createHash } from "node:crypto";
+import { once } from "node:events";
 import type { RequestListener } from "node:http";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { WebSocketServer } from "ws";
@@ -63,6 +64,7 @@ beforeAll(async () => {
     socket.on("message", (data, binary) => socket.send(data, { binary }));
     socket.on("close", (code, reason) => closes.push([code, reason.toString()]));
   });
+  await once(sockets, "listening");
   const { port } = sockets.address() as { port: number };
   server = await startTestServer({
     upstreams: {
