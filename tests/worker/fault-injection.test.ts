@@ -74,6 +74,8 @@ async function live(path: string): Promise<void> {
   expect(await output(path, "cat /workspace/file; echo second > /workspace/file")).toMatch(
     /^(first|second)\n$/,
   );
+  await insist(() => sandbox().setEnvVars({ LIFE: null, LATER: "2" }));
+  expect(await output(path, "echo $LIFE$LATER")).toBe("2\n");
   await insist(() => sandbox().restart());
   expect(await output(path, "cat /workspace/file")).toBe("second\n");
   await insist(() => sandbox().destroy());
@@ -108,6 +110,7 @@ test("a sandbox's life adds up wherever its object ends", { timeout: 3_600_000 }
   const { seen } = await points();
   const distinct = new Set(seen);
   const full = process.env.FULL === "1";
+  console.log(`points: ${seen.length}`);
   const step = full ? 1 : Math.max(1, Math.ceil(seen.length / SAMPLE));
   let played = 0;
   for (let at = 1; at <= seen.length; at += step) {

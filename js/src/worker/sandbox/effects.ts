@@ -38,6 +38,8 @@ export interface EffectWorld {
   readonly variables: EffectVariables;
   identity(): SandboxIdentity;
   connections(): Promise<Connection[]>;
+  /** A moment between two steps of one effect. */
+  checkpoint(point: string): Promise<void>;
 }
 
 /** Codes of the SDK that say: the container went away before anything ran. */
@@ -107,6 +109,7 @@ export class Effects {
       const { id, dir, transfer } = this.#world.core.parseSnapshotHandle(effect.handle.manifest);
       presigned = transfer === "presigned" && !effect.bindingOnly;
       await this.#world.sdk.restoreBackup({ id, dir, ...(presigned ? {} : { localBucket: true }) });
+      await this.#world.checkpoint("restored:backup");
       return { kind: "restoreDone", incarnation };
     } catch (error) {
       const expired = codeOf(error) === "BACKUP_EXPIRED";
@@ -129,6 +132,7 @@ export class Effects {
       });
       presigned = draft.transfer === "presigned";
       const { id } = await sdk.createBackup(core.backupOptions(draft));
+      await this.#world.checkpoint("stored:backup");
       const { ttlSeconds } = draft;
       const manifest = JSON.stringify({ ...draft, id });
       return { kind: "snapshotDone", incarnation, id, createdAt: now, ttlSeconds, manifest };
@@ -149,7 +153,9 @@ export class Effects {
     const changes: Record<string, string | undefined> = {};
     for (const key of Object.keys(this.#env)) if (!Object.hasOwn(env, key)) changes[key] = undefined;
     for (const [key, value] of Object.entries(env)) if (this.#env[key] !== value) changes[key] = value;
+    await this.#world.checkpoint("discovered:connections");
     if (Object.keys(changes).length > 0) await sdk.setEnvVars(changes);
+    await this.#world.checkpoint("told:env");
     this.#env = env;
   }
 
@@ -171,6 +177,7 @@ export class Effects {
 
   async #applySettings(effect: LifecycleEffect & { kind: "applySettings" }): Promise<null> {
     if (effect.sleepAfter !== undefined) await this.#world.sdk.setSleepAfter(effect.sleepAfter);
+    await this.#world.checkpoint("told:sleepAfter");
     await this.#world.sdk.setKeepAlive(effect.keepAlive);
     return null;
   }

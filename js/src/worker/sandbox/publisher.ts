@@ -41,6 +41,7 @@ export class Publisher {
   async #note(events: readonly LifecycleEvent[]): Promise<void> {
     try {
       const stored = await this.#world.append(events.map(({ type, payload }) => ({ type, payload })));
+      await this.#world.checkpoint(`noted:${events.length}`);
       await this.#world.fold(stored);
     } catch (error) {
       log("warn", "audit facts lost", { types: events.map(({ type }) => type), error });
@@ -57,7 +58,10 @@ export class Publisher {
       await this.#world.checkpoint(`appended:${outbox.map(({ name }) => name).join("+")}`);
       await this.#world.fold(stored);
       await this.#world.checkpoint(`folded:${outbox.map(({ name }) => name).join("+")}`);
-      for (const event of stored) await this.#world.complete(event);
+      for (const event of stored) {
+        await this.#world.complete(event);
+        await this.#world.checkpoint(`told:${event.type}`);
+      }
       await this.#world.checkpoint(`completed:${outbox.map(({ name }) => name).join("+")}`);
     } catch (error) {
       this.#report({ kind: "appendFailed", error: error instanceof Error ? error.message : String(error) });

@@ -290,6 +290,7 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
       sdk: this.#sdk(),
       variables: this.env,
       identity: () => this.#identity(),
+      checkpoint: pause,
       connections: () => projectStub(this.env, core, this.#identity().projectId).listConnections(),
     });
     const shell = new LifecycleShell(
@@ -375,10 +376,12 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
   /** Gone, and heard of: a stop that the SDK learns of later would cut off the next container's connection. */
   async #destroyContainer(): Promise<void> {
     await super.destroy();
+    await checkpoint(this.ctx, "ended:container");
     for (let tries = 0; this["monitoredPromise"] !== undefined && tries < EXIT_NOTICE_TRIES; tries += 1) {
       await new Promise((resolve) => setTimeout(resolve, EXIT_NOTICE_MS));
     }
     await this["syncPendingStoppedEvents"]();
+    await checkpoint(this.ctx, "heard:stop");
   }
 }
 
