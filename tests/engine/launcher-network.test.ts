@@ -129,7 +129,7 @@ for family, kind, protocol in ((2, 3, 1), (2, 3, 255), (10, 3, 58), (17, 3, 3), 
   test("loopback is left to the container's own servers, port 80 too", async () => {
     const before = box.relayed.length;
     await box.run("cd /tmp && echo own > own.txt && (python3 -m http.server 80 >/dev/null 2>&1 &)");
-    for (const host of ["127.0.0.1", "localhost", "box", "127.9.9.9", "$(hostname -I | cut -d' ' -f1)"]) {
+    for (const host of ["127.0.0.1", "localhost", "box", "127.9.9.9", "198.19.255.254"]) {
       expect(
         await box.run(`curl -sS --retry 20 --retry-connrefused --retry-delay 1 http://${host}/own.txt`),
       ).toBe("own");
@@ -204,7 +204,7 @@ EOF`,
     if (connection === undefined) throw new Error("not relayed");
     await once(connection.socket, "end");
     connection.socket.end(connection.received());
-    expect(await pending).toBe(`${megabytes << 20} true`);
+    expect(await pending).toBe(`${megabytes << 20} True`);
     box.onRelayed = introduce;
   });
 

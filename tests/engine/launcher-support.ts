@@ -70,7 +70,7 @@ export class TestContainer {
       for (const path of [this.directory, run, upper, command]) chownSync(path, ordinaryUid, ordinaryUid);
       chmodSync(command, 0o755);
     }
-    this.#server = createServer((socket) => this.#onRelayed(socket));
+    this.#server = createServer({ allowHalfOpen: true }, (socket) => this.#onRelayed(socket));
     this.#server.listen(join(run, "egress.sock"));
     const config = {
       hostname: "box",
