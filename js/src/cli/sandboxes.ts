@@ -19,6 +19,8 @@ interface CreateFlags {
 
 export function sandboxesCommand(): Command {
   const sandboxes = new Command("sandboxes")
+    // What follows exec is the command's own, options and all.
+    .enablePositionalOptions()
     .alias("sb")
     .description("create, use, sleep, wake and destroy sandboxes");
   sandboxes.addCommand(listCommand());
