@@ -15,7 +15,7 @@ import {
 import { Agent as SecureAgent, request as secureRequest } from "node:https";
 import { createConnection, isIP, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { rootCertificates } from "node:tls";
+import { checkServerIdentity, createSecureContext, rootCertificates, type SecureContext } from "node:tls";
 import { maxHeaderBytes, sendError } from "./egress.ts";
 import { answerOn, forward, forwardUpgrade, hasBody, requestHeaders } from "./http-forward.ts";
 import { connectionHeader, engineHeader, engineHeaderPrefix } from "./protocol.ts";
@@ -50,18 +50,22 @@ const idleMs = 15_000;
 export class Outbound {
   readonly #options: OutboundOptions;
   readonly #agents: { plain: Agent; secure: SecureAgent; upstream: SecureAgent };
+  readonly #upstreamTrust: SecureContext;
   readonly #resolved = new Map<string, { addresses: Promise<string[]>; until: number }>();
   #server: Server | null = null;
 
   constructor(options: OutboundOptions) {
     this.#options = options;
     const agent = { keepAlive: true, timeout: idleMs, scheduling: "lifo" as const };
-    const extra = { ca: [...rootCertificates, ...certificatesIn(options.upstreamCa ?? "")] };
     this.#agents = {
       plain: new Agent(agent),
       secure: new SecureAgent(agent),
-      upstream: new SecureAgent({ ...agent, ...extra }),
+      upstream: new SecureAgent(agent),
     };
+    // Made once: reading every root certificate takes longer than a handshake.
+    this.#upstreamTrust = createSecureContext({
+      ca: [...rootCertificates, ...certificatesIn(options.upstreamCa ?? "")],
+    });
   }
 
   /** Serves the Worker's outgoing requests on a Unix socket. */
@@ -158,12 +162,19 @@ export class Outbound {
       timeout: 0,
       setHost: false,
     };
-    if (!destination.tls) return request({ ...options, agent: this.#agents.plain });
-    return secureRequest({
-      ...options,
-      agent: destination.upstream ? this.#agents.upstream : this.#agents.secure,
-      servername: isIP(host) === 0 ? host : "",
-    });
+    if (!destination.tls) return bounded(request({ ...options, agent: this.#agents.plain }), host);
+    const named = isIP(host) === 0;
+    return bounded(
+      secureRequest({
+        ...options,
+        ...(destination.upstream ? { secureContext: this.#upstreamTrust } : {}),
+        // Kept connections are told apart by the name of the server; a literal address has none.
+        agent: named && (destination.upstream ? this.#agents.upstream : this.#agents.secure),
+        servername: named ? host : "",
+        checkServerIdentity: (_address, certificate) => checkServerIdentity(host, certificate),
+      }),
+      host,
+    );
   }
 
   async #destination(
@@ -199,6 +210,20 @@ export class Outbound {
     addresses.catch(() => this.#resolved.delete(name));
     return addresses;
   }
+}
+
+/** Gives up on a connection that is not made in time; an exchange may then take as long as it takes. */
+function bounded(outgoing: ClientRequest, host: string): ClientRequest {
+  outgoing.once("socket", (socket) => {
+    if (!socket.connecting) return;
+    const seconds = connectMs / 1000;
+    const timer = setTimeout(
+      () => outgoing.destroy(new Error(`no answer from ${host} in ${seconds} s`)),
+      connectMs,
+    );
+    for (const event of ["connect", "close"]) socket.once(event, () => clearTimeout(timer));
+  });
+  return outgoing;
 }
 
 /** Each by itself: PEM blocks that stand on one line are not found by OpenSSL. */
