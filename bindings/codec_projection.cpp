@@ -115,6 +115,7 @@ Result<ProjectionState> read_optional_state(Input object) {
 Result<void> fold_call(const CallInput& input, ProjectionState& state) {
   std::optional<Input> events = find(input.json, "events");
   if (input.has_body) {
+    if (fold_quickly(state, input.body_text())) return {};
     const auto parsed = parse_padded(input.session.body_parser, input.body_text(), "events");
     if (!parsed) return propagate(parsed);
     events = *parsed;

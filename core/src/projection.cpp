@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "sandboxes/events.hpp"
-#include "sandboxes/strings.hpp"
+#include "projection_internal.hpp"
 
 namespace sandboxes {
 
@@ -136,24 +135,6 @@ void set_status(ProjectionState& state, ProjectionStatus status) {
   state.running = status == ProjectionStatus::running;
 }
 
-void fold_event(ProjectionState& state, const Entry& entry) {
-  if (state.status == ProjectionStatus::destroyed) return;
-  if (!entry.type.starts_with(kSandboxPrefix)) return;
-  const std::string_view name = entry.type.substr(kSandboxPrefix.size());
-  if (name == "started") return set_status(state, ProjectionStatus::running);
-  if (name == "stopped") return set_status(state, ProjectionStatus::stopped);
-  if (name == "destroyed") return set_status(state, ProjectionStatus::destroyed);
-  if (!entry.payload) return;
-  if (name == "created") return fold_created(state, *entry.payload);
-  if (name == "backup-created") return fold_backup(state, *entry.payload);
-  if (name == "configured") return fold_configured(state, *entry.payload);
-}
-
-bool was_missed(const ProjectionState& state, std::int64_t offset) {
-  return std::any_of(state.missing.begin(), state.missing.end(),
-                     [&](const auto& range) { return offset >= range.first && offset <= range.second; });
-}
-
 /// Reads a batch whole before anything is folded, so that a bad one changes nothing.
 Result<std::vector<Entry>> read_batch(const ProjectionState& state, simdjson::dom::array events) {
   std::vector<Entry> entries;
@@ -162,7 +143,7 @@ Result<std::vector<Entry>> read_batch(const ProjectionState& state, simdjson::do
   for (const element value : events) {
     const auto entry = read_entry(value);
     if (!entry) return propagate(entry);
-    if (entry->offset <= state.offset && was_missed(state, entry->offset)) {
+    if (entry->offset <= state.offset && internal::was_missed(state, entry->offset)) {
       return fail(OutOfOrder{entry->offset, state.offset});
     }
     sorted = sorted && (entries.empty() || entries.back().offset <= entry->offset);
@@ -176,6 +157,36 @@ Result<std::vector<Entry>> read_batch(const ProjectionState& state, simdjson::do
 }
 
 }  // namespace
+
+namespace internal {
+
+bool was_missed(const ProjectionState& state, std::int64_t offset) {
+  return std::any_of(state.missing.begin(), state.missing.end(),
+                     [&](const auto& range) { return offset >= range.first && offset <= range.second; });
+}
+
+bool reads_payload(std::string_view type) {
+  if (!type.starts_with(kSandboxPrefix)) return false;
+  const std::string_view name = type.substr(kSandboxPrefix.size());
+  return name == "created" || name == "backup-created" || name == "configured";
+}
+
+void advance(ProjectionState& state, std::int64_t offset, std::string_view type,
+             const std::optional<element>& payload) {
+  if (offset > state.offset + 1) state.missing.emplace_back(state.offset + 1, offset - 1);
+  state.offset = offset;
+  if (state.status == ProjectionStatus::destroyed || !type.starts_with(kSandboxPrefix)) return;
+  const std::string_view name = type.substr(kSandboxPrefix.size());
+  if (name == "started") return set_status(state, ProjectionStatus::running);
+  if (name == "stopped") return set_status(state, ProjectionStatus::stopped);
+  if (name == "destroyed") return set_status(state, ProjectionStatus::destroyed);
+  if (!payload) return;
+  if (name == "created") return fold_created(state, *payload);
+  if (name == "backup-created") return fold_backup(state, *payload);
+  if (name == "configured") return fold_configured(state, *payload);
+}
+
+}  // namespace internal
 
 std::string_view status_name(ProjectionStatus status) {
   return kStatusNames[static_cast<std::size_t>(status)];
@@ -193,9 +204,7 @@ Result<void> fold(ProjectionState& state, simdjson::dom::array events) {
   if (!entries) return propagate(entries);
   for (const Entry& entry : *entries) {
     if (entry.offset <= state.offset) continue;
-    if (entry.offset > state.offset + 1) state.missing.emplace_back(state.offset + 1, entry.offset - 1);
-    fold_event(state, entry);
-    state.offset = entry.offset;
+    internal::advance(state, entry.offset, entry.type, entry.payload);
   }
   return {};
 }

@@ -46,4 +46,10 @@ struct ProjectionState {
 /// state is as it was.
 [[nodiscard]] Result<void> fold(ProjectionState& state, simdjson::dom::array events);
 
+/// Folds a JSON array of events straight from its bytes, which SIMDJSON_PADDING readable bytes follow:
+/// several times faster, since what no fold reads is only looked at for its brackets, strings and UTF-8.
+/// False, and the state as it was, for a batch that is in any way unusual (out of order, with escapes in
+/// keys, malformed, …): then the bytes are to be parsed and given to `fold`, which says what is wrong.
+[[nodiscard]] bool fold_quickly(ProjectionState& state, std::string_view bytes);
+
 }  // namespace sandboxes
