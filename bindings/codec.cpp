@@ -202,7 +202,7 @@ std::string type_name(std::optional<Input> value) {
     case element_type::OBJECT:
       return "an object";
     case element_type::STRING:
-      return "the string " + quoted(as_string(*value).value_or(""));
+      return "the string " + in_quotes(as_string(*value).value_or(""));
     case element_type::BOOL:
       return "a boolean";
     case element_type::NULL_VALUE:

@@ -170,7 +170,7 @@ Result<Output> route(const CallInput& call) {
                      {"className", (*row)->class_name}}};
 }
 
-constexpr std::array kFunctions{
+constexpr std::array kCatalogueFunctions{
     FunctionEntry{"resolveClaim", resolve},
     FunctionEntry{"routeClaim", route},
 };
@@ -178,7 +178,7 @@ constexpr std::array kFunctions{
 }  // namespace
 
 std::span<const FunctionEntry> catalogue_functions() {
-  return kFunctions;
+  return kCatalogueFunctions;
 }
 
 }  // namespace sandboxes::bindings

@@ -157,7 +157,7 @@ Result<Output> handshake_headers(const CallInput& input) {
   return Output{headers_json(web_socket_response_headers(*offered, *answered))};
 }
 
-constexpr std::array kFunctions{
+constexpr std::array kEgressFunctions{
     FunctionEntry{"compileEgressPolicy", compile},
     FunctionEntry{"decideEgress", decide_by_handle},
     FunctionEntry{"freeEgressPolicy", free_policy},
@@ -171,7 +171,7 @@ constexpr std::array kFunctions{
 }  // namespace
 
 std::span<const FunctionEntry> egress_functions() {
-  return kFunctions;
+  return kEgressFunctions;
 }
 
 }  // namespace sandboxes::bindings

@@ -139,7 +139,7 @@ Result<Output> check_sleep_after(const CallInput& input) {
   return Output{Json(*seconds)};
 }
 
-constexpr std::array kFunctions{
+constexpr std::array kEnvironmentFunctions{
     FunctionEntry{"mergeEnv", merge},
     FunctionEntry{"effectiveEnv", effective},
     FunctionEntry{"githubTokenEnv", github_token},
@@ -151,7 +151,7 @@ constexpr std::array kFunctions{
 }  // namespace
 
 std::span<const FunctionEntry> environment_functions() {
-  return kFunctions;
+  return kEnvironmentFunctions;
 }
 
 }  // namespace sandboxes::bindings

@@ -106,7 +106,7 @@ Result<Output> validate(const CallInput& input) {
   return Output{std::move(event)};
 }
 
-constexpr std::array kFunctions{
+constexpr std::array kEventsFunctions{
     FunctionEntry{"eventCatalogue", catalogue},
     FunctionEntry{"validateEvent", validate},
 };
@@ -114,7 +114,7 @@ constexpr std::array kFunctions{
 }  // namespace
 
 std::span<const FunctionEntry> event_functions() {
-  return kFunctions;
+  return kEventsFunctions;
 }
 
 }  // namespace sandboxes::bindings

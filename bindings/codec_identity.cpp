@@ -69,7 +69,7 @@ Result<Output> ensure(const CallInput& input) {
   return Output{identity_json(*identity)};
 }
 
-constexpr std::array kFunctions{
+constexpr std::array kIdentityFunctions{
     FunctionEntry{"durableObjectName", name_of},
     FunctionEntry{"parseDurableObjectName", parse_name},
     FunctionEntry{"assertProjectId", checked<check_project_id>},
@@ -83,7 +83,7 @@ constexpr std::array kFunctions{
 }  // namespace
 
 std::span<const FunctionEntry> identity_functions() {
-  return kFunctions;
+  return kIdentityFunctions;
 }
 
 }  // namespace sandboxes::bindings

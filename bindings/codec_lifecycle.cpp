@@ -237,7 +237,7 @@ Result<Output> call_fences(const CallInput&) {
   return Output{std::move(list)};
 }
 
-constexpr std::array kFunctions{
+constexpr std::array kLifecycleFunctions{
     FunctionEntry{"initialState", call_initial_state},
     FunctionEntry{"decide", call_decide},
     FunctionEntry{"react", call_react},
@@ -299,7 +299,7 @@ EnvChanges Fields::env_changes(std::string_view key) {
 }
 
 std::span<const FunctionEntry> lifecycle_functions() {
-  return kFunctions;
+  return kLifecycleFunctions;
 }
 
 }  // namespace sandboxes::bindings

@@ -28,12 +28,12 @@ Result<Output> rewrite(const CallInput& input) {
   return Output{std::move(json), std::move(call.body)};
 }
 
-constexpr std::array kFunctions{FunctionEntry{"rewriteOpenAiRequest", rewrite}};
+constexpr std::array kOpenaiFunctions{FunctionEntry{"rewriteOpenAiRequest", rewrite}};
 
 }  // namespace
 
 std::span<const FunctionEntry> openai_functions() {
-  return kFunctions;
+  return kOpenaiFunctions;
 }
 
 }  // namespace sandboxes::bindings

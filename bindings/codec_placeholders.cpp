@@ -51,7 +51,7 @@ Result<Output> check_pin(const CallInput& input) {
   return Output{Json(nullptr)};
 }
 
-constexpr std::array kFunctions{
+constexpr std::array kPlaceholdersFunctions{
     FunctionEntry{"scanPlaceholders", scan},
     FunctionEntry{"substitutePlaceholders", substitute},
     FunctionEntry{"selectSecretField", select_field},
@@ -61,7 +61,7 @@ constexpr std::array kFunctions{
 }  // namespace
 
 std::span<const FunctionEntry> placeholder_functions() {
-  return kFunctions;
+  return kPlaceholdersFunctions;
 }
 
 }  // namespace sandboxes::bindings

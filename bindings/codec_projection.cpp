@@ -165,7 +165,7 @@ Result<Output> release(const CallInput& input) {
   return Output{Json(input.session.projections.free(*handle))};
 }
 
-constexpr std::array kFunctions{
+constexpr std::array kProjectionFunctions{
     FunctionEntry{"foldProjection", fold_projection}, FunctionEntry{"createProjection", create},
     FunctionEntry{"projectionApply", apply},          FunctionEntry{"projectionState", read},
     FunctionEntry{"projectionFree", release},
@@ -174,7 +174,7 @@ constexpr std::array kFunctions{
 }  // namespace
 
 std::span<const FunctionEntry> projection_functions() {
-  return kFunctions;
+  return kProjectionFunctions;
 }
 
 }  // namespace sandboxes::bindings

@@ -59,7 +59,7 @@ Result<Output> patterns(const CallInput& input) {
   return Output{Json(scrub_patterns(material->strings))};
 }
 
-constexpr std::array kFunctions{
+constexpr std::array kSecretFunctions{
     FunctionEntry{"checkSecretMaterial", check_material},
     FunctionEntry{"checkSecretOrigins", check_origins},
     FunctionEntry{"scrubPatterns", patterns},
@@ -68,7 +68,7 @@ constexpr std::array kFunctions{
 }  // namespace
 
 std::span<const FunctionEntry> secret_functions() {
-  return kFunctions;
+  return kSecretFunctions;
 }
 
 }  // namespace sandboxes::bindings

@@ -207,7 +207,7 @@ Result<Output> lifecycle_rule(const CallInput&) {
   return Output{std::move(json)};
 }
 
-constexpr std::array kFunctions{
+constexpr std::array kSnapshotFunctions{
     FunctionEntry{"snapshotManifest", make_manifest}, FunctionEntry{"parseSnapshotHandle", parse_handle},
     FunctionEntry{"backupOptions", options},          FunctionEntry{"snapshotState", state},
     FunctionEntry{"checkSnapshotOwner", check_owner}, FunctionEntry{"backupLifecycleRule", lifecycle_rule},
@@ -216,7 +216,7 @@ constexpr std::array kFunctions{
 }  // namespace
 
 std::span<const FunctionEntry> snapshot_functions() {
-  return kFunctions;
+  return kSnapshotFunctions;
 }
 
 }  // namespace sandboxes::bindings

@@ -54,7 +54,7 @@ Result<Output> errors_table(const CallInput&) {
   return Output{std::move(rows)};
 }
 
-constexpr std::array kFunctions{
+constexpr std::array kTablesFunctions{
     FunctionEntry{"instanceTypes", instance_types_table},
     FunctionEntry{"limits", limits_table},
     FunctionEntry{"errorCatalogue", errors_table},
@@ -63,7 +63,7 @@ constexpr std::array kFunctions{
 }  // namespace
 
 std::span<const FunctionEntry> table_functions() {
-  return kFunctions;
+  return kTablesFunctions;
 }
 
 }  // namespace sandboxes::bindings

@@ -55,15 +55,15 @@ class Door {
         std::find(kForbiddenMethods.begin(), kForbiddenMethods.end(), method_) != kForbiddenMethods.end();
     if (!is_token(method_) || forbidden) {
       return deny(405, "egress_method_not_allowed",
-                  "The method " + quoted(input_.request.method) + " is not sent on.");
+                  "The method " + in_quotes(input_.request.method) + " is not sent on.");
     }
     return true;
   }
 
   bool mismatch(std::string_view what, std::string_view got) {
     return deny(421, "egress_host_mismatch",
-                "The " + std::string(what) + " names " + quoted(got) + " and the request goes to " +
-                    quoted(origin_text(url_)) + ". All of them must name one host.");
+                "The " + std::string(what) + " names " + in_quotes(got) + " and the request goes to " +
+                    in_quotes(origin_text(url_)) + ". All of them must name one host.");
   }
 
   bool one_host() {
@@ -114,7 +114,7 @@ class Door {
     if (rule_ != nullptr) decision_.rule = rule_->id;
     if (rule_ != nullptr ? rule_->allow : policy_.default_allow()) return true;
     const std::string why = rule_ != nullptr
-                                ? "by rule " + quoted(rule_->id) + " of"
+                                ? "by rule " + in_quotes(rule_->id) + " of"
                                 : std::string("because no rule allows it and deny is the default of");
     return deny(403, "egress_denied",
                 method_ + " " + origin_text(url_) + " is denied " + why + " this project's egress policy.");
@@ -139,7 +139,7 @@ class Door {
     if (rule_ != nullptr && rule_->names_host(host)) return false;
     const std::string name(class_name(*found));
     deny(403, "egress_address_denied",
-         quoted(host) + " is a " + name + " address. Only a rule that names it literally can allow it.");
+         in_quotes(host) + " is a " + name + " address. Only a rule that names it literally can allow it.");
     return true;
   }
 

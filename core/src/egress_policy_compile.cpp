@@ -64,12 +64,12 @@ class RuleCompiler {
     const auto parsed = parse_host(name);
     if (!parsed || name.find('*') != std::string_view::npos) {
       return refuse("hosts",
-                    "holds " + quoted(text) +
+                    "holds " + in_quotes(text) +
                         ", which is no host (a name, an address, IPv6 in brackets, *.example.com or *; no "
                         "scheme, port or path)");
     }
     if (wildcard && parsed->address)
-      return refuse("hosts", "holds a wildcard over an address, " + quoted(text));
+      return refuse("hosts", "holds a wildcard over an address, " + in_quotes(text));
     if (wildcard) {
       rule_.host_suffixes.push_back("." + parsed->text);
     } else {
@@ -85,7 +85,7 @@ class RuleCompiler {
     for (const std::string& text : *input_.schemes) {
       const std::uint8_t bits = internal::scheme_bits(to_lower_ascii(text));
       if (bits == 0)
-        return refuse("schemes", "holds " + quoted(text) + "; http, https, ws and wss are allowed");
+        return refuse("schemes", "holds " + in_quotes(text) + "; http, https, ws and wss are allowed");
       rule_.schemes |= bits;
     }
     return {};
@@ -106,7 +106,7 @@ class RuleCompiler {
     if (auto fine = not_empty("methods", input_.methods); !fine || !input_.methods) return fine;
     for (const std::string& text : *input_.methods) {
       if (!is_token(text) || text == "*") {
-        return refuse("methods", "holds " + quoted(text) +
+        return refuse("methods", "holds " + in_quotes(text) +
                                      ", which is no method; leave the list out to match every one");
       }
       rule_.methods.push_back(internal::to_upper_ascii(text));
@@ -120,14 +120,14 @@ class RuleCompiler {
     for (const std::string& text : *input_.paths) {
       auto pattern = split_pattern(text);
       if (!pattern || !text.starts_with('/') || text.find_first_of("?#") != std::string::npos) {
-        return refuse("paths", "holds " + quoted(text) +
+        return refuse("paths", "holds " + in_quotes(text) +
                                    "; a path begins with '/', has '*' at its end only, and no query");
       }
       // A prefix that ends in a dot could still become anything; "/a/." and "/a/.x" are different paths.
       const bool keeps_dot =
           pattern->prefix && (pattern->text.ends_with("/.") || pattern->text.ends_with("/.."));
       if (keeps_dot)
-        return refuse("paths", "holds " + quoted(text) + ", a prefix that ends in a dot segment");
+        return refuse("paths", "holds " + in_quotes(text) + ", a prefix that ends in a dot segment");
       pattern->text = canonical_path(pattern->text);
       rule_.paths.push_back(std::move(*pattern));
     }
@@ -147,7 +147,7 @@ class RuleCompiler {
       }
       if (!valid) {
         return refuse("secretPaths",
-                      "holds " + quoted(text) +
+                      "holds " + in_quotes(text) +
                           "; \"/secrets/name\", \"/secrets/folder/*\" and \"platform:key\" are allowed");
       }
       rule_.secret_paths.push_back(std::move(*pattern));

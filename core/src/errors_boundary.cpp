@@ -33,7 +33,7 @@ Details NestingTooDeep::details() const {
 }
 
 std::string UnknownFunction::message() const {
-  return "The core has no function " + quoted(name) +
+  return "The core has no function " + in_quotes(name) +
          ". The wasm and the JavaScript are from different builds.";
 }
 Details UnknownFunction::details() const {

@@ -4,7 +4,7 @@
 namespace sandboxes {
 
 std::string InvalidEnvironment::message() const {
-  return "There is no environment " + quoted(got) + ". Allowed: dev, prd, and preview_1 to preview_999.";
+  return "There is no environment " + in_quotes(got) + ". Allowed: dev, prd, and preview_1 to preview_999.";
 }
 
 Details InvalidEnvironment::details() const {
@@ -12,7 +12,7 @@ Details InvalidEnvironment::details() const {
 }
 
 std::string InvalidMigrations::message() const {
-  return "The migration " + quoted(tag) + " cannot have been applied: " + reason +
+  return "The migration " + in_quotes(tag) + " cannot have been applied: " + reason +
          ". Restore the history that was deployed; tags are only ever appended.";
 }
 

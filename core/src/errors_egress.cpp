@@ -11,7 +11,7 @@ Details InvalidUrl::details() const {
 }
 
 std::string InvalidAddress::message() const {
-  return "There is no IP address in " + quoted(got) +
+  return "There is no IP address in " + in_quotes(got) +
          ". Give IPv4 (dotted, short, octal or hexadecimal) or IPv6.";
 }
 Details InvalidAddress::details() const {
@@ -19,8 +19,8 @@ Details InvalidAddress::details() const {
 }
 
 std::string InvalidPolicy::message() const {
-  return "The egress policy is refused: " + (rule.empty() ? std::string() : "rule " + quoted(rule) + ", ") +
-         (field.empty() ? "" : quoted(field) + " ") + reason + ".";
+  return "The egress policy is refused: " + (rule.empty() ? std::string() : "rule " + in_quotes(rule) + ", ") +
+         (field.empty() ? "" : in_quotes(field) + " ") + reason + ".";
 }
 Details InvalidPolicy::details() const {
   return {{"rule", rule}, {"field", field}, {"reason", reason}};
@@ -51,7 +51,7 @@ Details SecretReferenceOutsideUrlPath::details() const {
 }
 
 std::string SecretReferenceForeign::message() const {
-  return "The request names " + quoted(first) + " and " + quoted(other) +
+  return "The request names " + in_quotes(first) + " and " + in_quotes(other) +
          ". All placeholders of one request name one secret; keep what belongs together in its fields.";
 }
 Details SecretReferenceForeign::details() const {
@@ -67,14 +67,14 @@ Details SecretTemplateInvalid::details() const {
 }
 
 std::string SecretNotFound::message() const {
-  return "There is no secret " + quoted(reference) + ". Create it, or correct the placeholder.";
+  return "There is no secret " + in_quotes(reference) + ". Create it, or correct the placeholder.";
 }
 Details SecretNotFound::details() const {
   return {{"path", path}, {"reference", reference}};
 }
 
 std::string SecretMaterialNotHeaderSafe::message() const {
-  return "The value of " + quoted(reference) +
+  return "The value of " + in_quotes(reference) +
          " holds a line break or NUL, which would end a header. Store it without (a final line break is a "
          "common slip).";
 }
@@ -83,7 +83,7 @@ Details SecretMaterialNotHeaderSafe::details() const {
 }
 
 std::string SecretMaterialNotPathSafe::message() const {
-  return "The value of " + quoted(reference) +
+  return "The value of " + in_quotes(reference) +
          " would become a dot segment of the URL path. Send it in a header.";
 }
 Details SecretMaterialNotPathSafe::details() const {
@@ -91,7 +91,7 @@ Details SecretMaterialNotPathSafe::details() const {
 }
 
 std::string SecretMaterialNotAString::message() const {
-  return (field.empty() ? "The secret" : "The field " + quoted(field)) + " is " + got +
+  return (field.empty() ? "The secret" : "The field " + in_quotes(field)) + " is " + got +
          ". A placeholder stands for a string; name a field that holds one.";
 }
 Details SecretMaterialNotAString::details() const {
@@ -99,14 +99,14 @@ Details SecretMaterialNotAString::details() const {
 }
 
 std::string SecretReferenceFieldNotFound::message() const {
-  return "The secret has no field " + quoted(field) + ". Fields are its own members, joined by dots.";
+  return "The secret has no field " + in_quotes(field) + ". Fields are its own members, joined by dots.";
 }
 Details SecretReferenceFieldNotFound::details() const {
   return {{"field", field}};
 }
 
 std::string SecretNotAllowedForOrigin::message() const {
-  return "The secret may not go to " + quoted(origin) + ". " +
+  return "The secret may not go to " + in_quotes(origin) + ". " +
          (allowed.empty() ? "It has no origins." : "Its origins: " + allowed + ".") +
          " Add the origin to the secret, or send no placeholder.";
 }
@@ -122,14 +122,14 @@ Details NotARedirect::details() const {
 }
 
 std::string RedirectRefused::message() const {
-  return "The redirect to " + quoted(origin) + " is not followed: " + reason + ".";
+  return "The redirect to " + in_quotes(origin) + " is not followed: " + reason + ".";
 }
 Details RedirectRefused::details() const {
   return {{"origin", origin}, {"reason", reason}};
 }
 
 std::string InvalidEnv::message() const {
-  return "The variable " + quoted(key) + " is refused: " + reason + ". Nothing was stored.";
+  return "The variable " + in_quotes(key) + " is refused: " + reason + ". Nothing was stored.";
 }
 Details InvalidEnv::details() const {
   return {{"key", key}, {"reason", reason}};
@@ -144,7 +144,7 @@ Details EnvTooLarge::details() const {
 }
 
 std::string RawSecretRefused::message() const {
-  return "The value of " + quoted(key) + " looks like " + kind +
+  return "The value of " + in_quotes(key) + " looks like " + kind +
          ". Store it as a secret and set the variable to getSecret(\"/secrets/name\"), or pass "
          "allowRawSecrets: true.";
 }
@@ -184,14 +184,14 @@ Details InvalidSleepAfter::details() const {
 }
 
 std::string InvalidSnapshot::message() const {
-  return "The snapshot handle is refused: " + quoted(field) + " " + reason + ".";
+  return "The snapshot handle is refused: " + in_quotes(field) + " " + reason + ".";
 }
 Details InvalidSnapshot::details() const {
   return {{"field", field}, {"reason", reason}};
 }
 
 std::string InvalidEndpoint::message() const {
-  return "BACKUP_BUCKET_ENDPOINT " + quoted(got) + " is refused: " + reason +
+  return "BACKUP_BUCKET_ENDPOINT " + in_quotes(got) + " is refused: " + reason +
          ". Give an origin like \"https://account.eu.r2.cloudflarestorage.com\", or leave it out.";
 }
 Details InvalidEndpoint::details() const {
@@ -199,7 +199,7 @@ Details InvalidEndpoint::details() const {
 }
 
 std::string BackupNotFound::message() const {
-  return "There is no snapshot " + quoted(id) + " of this sandbox.";
+  return "There is no snapshot " + in_quotes(id) + " of this sandbox.";
 }
 Details BackupNotFound::details() const {
   return {{"id", id}};

@@ -20,7 +20,7 @@ Details SecretMaterialTooLarge::details() const {
 }
 
 std::string SecretOriginInvalid::message() const {
-  return quoted(got) + " is no origin: " + reason + ". Write it as https://host or https://host:port.";
+  return in_quotes(got) + " is no origin: " + reason + ". Write it as https://host or https://host:port.";
 }
 Details SecretOriginInvalid::details() const {
   return {{"got", got}, {"reason", reason}};

@@ -4,7 +4,7 @@
 namespace sandboxes {
 
 std::string InvalidProjectId::message() const {
-  return "The project id " + quoted(got) + " is refused: " + reason +
+  return "The project id " + in_quotes(got) + " is refused: " + reason +
          ". A project id is 1 to 63 of a-z, 0-9, '_' and '-', and starts with a letter or a digit.";
 }
 Details InvalidProjectId::details() const {
@@ -12,7 +12,7 @@ Details InvalidProjectId::details() const {
 }
 
 std::string InvalidPath::message() const {
-  std::string text = "The " + kind + " " + quoted(got) + " is refused: " + reason;
+  std::string text = "The " + kind + " " + in_quotes(got) + " is refused: " + reason;
   if (position >= 0) text += " at position " + std::to_string(position);
   return text + ". Paths are taken as they are and never rewritten; use one like " +
          (kind == "secret path"    ? "\"/secrets/openai\""
@@ -25,7 +25,7 @@ Details InvalidPath::details() const {
 }
 
 std::string NameTooLong::message() const {
-  return "The Durable Object name " + quoted(name) + " has " + std::to_string(bytes) +
+  return "The Durable Object name " + in_quotes(name) + " has " + std::to_string(bytes) +
          " bytes; the limit is " + std::to_string(limit) + ". Choose a shorter path.";
 }
 Details NameTooLong::details() const {
@@ -33,7 +33,7 @@ Details NameTooLong::details() const {
 }
 
 std::string InvalidName::message() const {
-  return "The Durable Object name " + quoted(got) + " is refused: " + reason +
+  return "The Durable Object name " + in_quotes(got) + " is refused: " + reason +
          ". Make names with durableObjectName({ projectId, path }).";
 }
 Details InvalidName::details() const {
@@ -41,7 +41,7 @@ Details InvalidName::details() const {
 }
 
 std::string IdentityMismatch::message() const {
-  return "This object is " + quoted(stored) + " and was addressed as " + quoted(given) +
+  return "This object is " + in_quotes(stored) + " and was addressed as " + in_quotes(given) +
          ". Identity is fixed at the first call; address objects by durableObjectName.";
 }
 Details IdentityMismatch::details() const {
@@ -49,7 +49,7 @@ Details IdentityMismatch::details() const {
 }
 
 std::string InvalidInstanceType::message() const {
-  return "There is no instance type " + quoted(got) +
+  return "There is no instance type " + in_quotes(got) +
          "; choose one of lite, basic, standard-1, standard-2, standard-3, standard-4.";
 }
 Details InvalidInstanceType::details() const {
@@ -57,14 +57,14 @@ Details InvalidInstanceType::details() const {
 }
 
 std::string UnknownEventType::message() const {
-  return "There is no event type " + quoted(got) + ". eventCatalogue() lists them all.";
+  return "There is no event type " + in_quotes(got) + ". eventCatalogue() lists them all.";
 }
 Details UnknownEventType::details() const {
   return {{"type", got}};
 }
 
 std::string InvalidEvent::message() const {
-  return "The event " + quoted(type) + " is refused: " + (field.empty() ? "the payload" : quoted(field)) +
+  return "The event " + in_quotes(type) + " is refused: " + (field.empty() ? "the payload" : in_quotes(field)) +
          " " + reason + ".";
 }
 Details InvalidEvent::details() const {
@@ -72,7 +72,7 @@ Details InvalidEvent::details() const {
 }
 
 std::string EventTooLarge::message() const {
-  return "The event " + quoted(type) + " has " + std::to_string(bytes) + " bytes; the limit is " +
+  return "The event " + in_quotes(type) + " has " + std::to_string(bytes) + " bytes; the limit is " +
          std::to_string(limit) + ". Keep large values in /workspace or in a secret.";
 }
 Details EventTooLarge::details() const {
@@ -89,28 +89,28 @@ Details OutOfOrder::details() const {
 }
 
 std::string SandboxExists::message() const {
-  return "There is a sandbox at " + quoted(path) + " already. Use it with get(), or choose another name.";
+  return "There is a sandbox at " + in_quotes(path) + " already. Use it with get(), or choose another name.";
 }
 Details SandboxExists::details() const {
   return {{"path", path}};
 }
 
 std::string SandboxNotFound::message() const {
-  return "There is no sandbox at " + quoted(path) + ". Create it first with create().";
+  return "There is no sandbox at " + in_quotes(path) + ". Create it first with create().";
 }
 Details SandboxNotFound::details() const {
   return {{"path", path}};
 }
 
 std::string SandboxDestroyed::message() const {
-  return "The sandbox at " + quoted(path) + " was destroyed and its name is retired. Choose another name.";
+  return "The sandbox at " + in_quotes(path) + " was destroyed and its name is retired. Choose another name.";
 }
 Details SandboxDestroyed::details() const {
   return {{"path", path}};
 }
 
 std::string CreationInProgress::message() const {
-  return "The sandbox at " + quoted(path) +
+  return "The sandbox at " + in_quotes(path) +
          " is being created by another call. Wait for that one, then use it.";
 }
 Details CreationInProgress::details() const {
@@ -118,7 +118,7 @@ Details CreationInProgress::details() const {
 }
 
 std::string CreationUnfinished::message() const {
-  return "The creation of the sandbox at " + quoted(path) +
+  return "The creation of the sandbox at " + in_quotes(path) +
          " was interrupted. Call create() again with the same input to finish it.";
 }
 Details CreationUnfinished::details() const {
@@ -126,8 +126,8 @@ Details CreationUnfinished::details() const {
 }
 
 std::string InstanceTypeMismatch::message() const {
-  return "The sandbox at " + quoted(path) + " has the instance type " + quoted(existing) + ", not " +
-         quoted(given) + ". A sandbox keeps its instance type; create another one for another type.";
+  return "The sandbox at " + in_quotes(path) + " has the instance type " + in_quotes(existing) + ", not " +
+         in_quotes(given) + ". A sandbox keeps its instance type; create another one for another type.";
 }
 Details InstanceTypeMismatch::details() const {
   return {{"path", path}, {"existing", existing}, {"given", given}};

@@ -45,7 +45,7 @@ Verdict check_config(element value) {
   if (value.get_object().get(fields) != simdjson::SUCCESS) return "must be { \"instanceType\": … }";
   bool found = false;
   for (const auto field : fields) {
-    if (field.key != "instanceType") return "has the unknown field " + quoted(field.key);
+    if (field.key != "instanceType") return "has the unknown field " + in_quotes(field.key);
     if (!check_instance_type(field.value).empty()) return "must have one of the instance types";
     found = true;
   }
@@ -66,11 +66,11 @@ Verdict check_env(element value, bool may_unset) {
   if (value.get_object().get(fields) != simdjson::SUCCESS) return "must be an object of strings";
   for (const auto field : fields) {
     if (!is_env_key(field.key))
-      return "has the key " + quoted(field.key) + ", which is not [A-Za-z_][A-Za-z0-9_]*";
+      return "has the key " + in_quotes(field.key) + ", which is not [A-Za-z_][A-Za-z0-9_]*";
     const auto text = text_of(field.value);
     const bool unset = may_unset && field.value.is_null();
-    if (!text && !unset) return "must have strings for values; " + quoted(field.key) + " has none";
-    if (text && text->find('\0') != std::string_view::npos) return "has a NUL in " + quoted(field.key);
+    if (!text && !unset) return "must have strings for values; " + in_quotes(field.key) + " has none";
+    if (text && text->find('\0') != std::string_view::npos) return "has a NUL in " + in_quotes(field.key);
   }
   return {};
 }

@@ -65,7 +65,7 @@ std::optional<Refusal> refuse_path(std::string_view path, std::string_view forbi
     const std::string_view segment = path.substr(start, end - start);
     if (segment.empty()) return Refusal{"a segment is empty", as_position(start)};
     if (is_dot_segment(segment))
-      return Refusal{"the segment " + quoted(segment) + " is a dot segment", as_position(start)};
+      return Refusal{"the segment " + in_quotes(segment) + " is a dot segment", as_position(start)};
     start = end + 1;
   }
   return std::nullopt;

@@ -135,7 +135,7 @@ class Parser {
       platform_ = true;
       reference_.path = std::move(value);
     } else {
-      return refuse_at(key_at, "the key " + quoted(key) +
+      return refuse_at(key_at, "the key " + in_quotes(key) +
                                    " is unknown, doubled or does not go with the others; " + allowed +
                                    " is allowed");
     }

@@ -32,7 +32,7 @@ Result<double> validate_sleep_after(std::string_view text) {
   const bool digits = error == std::errc() && is_digit(text.front()) && stop + 1 == end;
   const std::int64_t unit = !digits ? 0 : *stop == 's' ? 1 : *stop == 'm' ? 60 : *stop == 'h' ? 3600 : 0;
   const double seconds = static_cast<double>(count) * static_cast<double>(unit);
-  if (unit == 0 || !(seconds > 0) || seconds > kMostSeconds) return refuse(quoted(text));
+  if (unit == 0 || !(seconds > 0) || seconds > kMostSeconds) return refuse(in_quotes(text));
   return seconds;
 }
 

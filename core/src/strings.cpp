@@ -98,7 +98,7 @@ std::string join(const std::string_view* parts, std::size_t count, std::string_v
   return joined;
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   const std::string_view shown = text.substr(0, kQuotedBytes);
   for (const char c : shown) {

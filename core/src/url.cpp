@@ -14,7 +14,7 @@ constexpr std::size_t kMaxHostBytes = 253;
 constexpr std::string_view kForbiddenInHost = " #/:<>?@[\\]^|%\"`{}";
 constexpr std::string_view kUnreservedMarks = "-._~";
 constexpr std::string_view kKeptInPath = "-._~!$&'()*+,;=:@/|^[]";
-constexpr std::string_view kHexDigits = "0123456789ABCDEF";
+constexpr std::string_view kPercentDigits = "0123456789ABCDEF";
 
 bool is_slash(char c) {
   return c == '/' || c == '\\';
@@ -24,7 +24,7 @@ bool is_control(char c) {
   return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
 }
 
-tl::unexpected<Error> refuse(std::string reason) {
+tl::unexpected<Error> refuse_url(std::string reason) {
   return fail(InvalidUrl{std::move(reason)});
 }
 
@@ -33,23 +33,23 @@ Result<Host> parse_name(std::string_view text) {
   host.text = to_lower_ascii(percent_decode(text));
   for (std::size_t i = 0; i < host.text.size(); ++i) {
     const char c = host.text[i];
-    if (!is_ascii(c)) return refuse("its host is not ASCII; pass it through URL first, which applies IDNA");
+    if (!is_ascii(c)) return refuse_url("its host is not ASCII; pass it through URL first, which applies IDNA");
     if (is_control(c) || kForbiddenInHost.find(c) != std::string_view::npos) {
-      return refuse("its host holds " + character_name(host.text, i) + " at position " + std::to_string(i));
+      return refuse_url("its host holds " + character_name(host.text, i) + " at position " + std::to_string(i));
     }
   }
   if (host.text.ends_with('.')) {
     host.trailing_dot = true;
     host.text.pop_back();
   }
-  if (host.text.empty()) return refuse("it has no host");
-  if (host.text.size() > kMaxHostBytes) return refuse("its host is longer than 253 bytes");
+  if (host.text.empty()) return refuse_url("it has no host");
+  if (host.text.size() > kMaxHostBytes) return refuse_url("its host is longer than 253 bytes");
   if (host.text.front() == '.' || host.text.back() == '.' || host.text.find("..") != std::string::npos) {
-    return refuse("its host has an empty label");
+    return refuse_url("its host has an empty label");
   }
   if (ends_in_number(host.text)) {
     host.address = parse_ipv4(host.text);
-    if (!host.address) return refuse("its host looks like an IPv4 address and is none");
+    if (!host.address) return refuse_url("its host looks like an IPv4 address and is none");
     host.text = to_text(*host.address);
   }
   return host;
@@ -58,10 +58,10 @@ Result<Host> parse_name(std::string_view text) {
 /// Scheme, lower case, and the offset of what follows its colon.
 Result<std::size_t> read_scheme(std::string_view text, std::string& scheme) {
   const std::size_t colon = text.find(':');
-  if (colon == std::string_view::npos) return refuse("it is not absolute");
+  if (colon == std::string_view::npos) return refuse_url("it is not absolute");
   scheme = to_lower_ascii(text.substr(0, colon));
   if (scheme != "http" && scheme != "https" && scheme != "ws" && scheme != "wss") {
-    return refuse("its scheme is not one of http, https, ws, wss");
+    return refuse_url("its scheme is not one of http, https, ws, wss");
   }
   return colon + 1;
 }
@@ -70,9 +70,9 @@ Result<std::uint16_t> read_port(std::string_view text, std::uint16_t otherwise) 
   if (text.empty()) return otherwise;
   unsigned port = 0;
   for (const char c : text) {
-    if (!is_digit(c)) return refuse("its port is not a number");
+    if (!is_digit(c)) return refuse_url("its port is not a number");
     port = port * 10 + static_cast<unsigned>(c - '0');
-    if (port > 65535) return refuse("its port is over 65535");
+    if (port > 65535) return refuse_url("its port is over 65535");
   }
   return static_cast<std::uint16_t>(port);
 }
@@ -89,7 +89,7 @@ Result<void> read_authority(std::string_view text, Range authority, Url& url) {
   }
   const std::string_view rest = text.substr(begin, authority.end - begin);
   const std::size_t bracket = rest.starts_with('[') ? rest.find(']') : 0;
-  if (bracket == std::string_view::npos) return refuse("its IPv6 address has no closing bracket");
+  if (bracket == std::string_view::npos) return refuse_url("its IPv6 address has no closing bracket");
   const std::size_t colon = std::min(rest.find(':', bracket), rest.size());
   url.host_range = {begin, begin + colon};
   url.port_range = {begin + std::min(colon + 1, rest.size()), authority.end};
@@ -109,8 +109,8 @@ bool is_unreserved(char c) {
 void append_escaped(std::string& out, char c) {
   const auto byte = static_cast<unsigned char>(c);
   out += '%';
-  out += kHexDigits[byte >> 4];
-  out += kHexDigits[byte & 15];
+  out += kPercentDigits[byte >> 4];
+  out += kPercentDigits[byte & 15];
 }
 
 /// One spelling for every escape; segments are not touched.
@@ -165,10 +165,10 @@ std::string remove_dot_segments(std::string_view path) {
 
 Result<Host> parse_host(std::string_view text) {
   if (!text.starts_with('[')) return parse_name(text);
-  if (!text.ends_with(']')) return refuse("its IPv6 address has no closing bracket");
+  if (!text.ends_with(']')) return refuse_url("its IPv6 address has no closing bracket");
   Host host;
   host.address = parse_ipv6(text.substr(1, text.size() - 2));
-  if (!host.address) return refuse("its host is in brackets and no IPv6 address");
+  if (!host.address) return refuse_url("its host is in brackets and no IPv6 address");
   host.text = to_text(*host.address);
   return host;
 }
@@ -176,7 +176,7 @@ Result<Host> parse_host(std::string_view text) {
 Result<Url> parse_url(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (is_control(text[i])) {
-      return refuse("it holds " + character_name(text, i) + " at position " + std::to_string(i));
+      return refuse_url("it holds " + character_name(text, i) + " at position " + std::to_string(i));
     }
   }
   Url url;

@@ -127,7 +127,7 @@ TEST_CASE("nesting has an end") {
 }
 
 TEST_CASE("strings survive escaping") {
-  for (const std::string text :
+  for (const std::string& text :
        {std::string("plain"), std::string("\"\\/"), std::string("\x01\n\x1f", 3), std::string("é日🐳")}) {
     CHECK(unescape_json(escape_json(text)) == text);
   }

@@ -32,9 +32,9 @@ TEST_CASE("UTF-8 is checked to the last form") {
 }
 
 TEST_CASE("messages hold nothing that a log cannot") {
-  CHECK(quoted("a\"b\\c") == "\"a\\\"b\\\\c\"");
-  CHECK(quoted("a\nb\x7F\xC3") == "\"a\\x0Ab\\x7F\\xC3\"");
-  CHECK(quoted(std::string(200, 'x')) == "\"" + std::string(120, 'x') + "\"... (200 bytes)");
+  CHECK(in_quotes("a\"b\\c") == "\"a\\\"b\\\\c\"");
+  CHECK(in_quotes("a\nb\x7F\xC3") == "\"a\\x0Ab\\x7F\\xC3\"");
+  CHECK(in_quotes(std::string(200, 'x')) == "\"" + std::string(120, 'x') + "\"... (200 bytes)");
   CHECK(character_name("?", 0) == "'?'");
   CHECK(character_name("\t", 0) == "U+0009");
   CHECK(character_name(" ", 0) == "U+0020");

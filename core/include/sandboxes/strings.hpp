@@ -48,7 +48,7 @@ namespace sandboxes {
 
 /// `"text"` for messages: controls and non-ASCII bytes as \xNN, cut after 120 bytes, so that no message can
 /// carry a line break or an unreadable byte into a log.
-[[nodiscard]] std::string quoted(std::string_view text);
+[[nodiscard]] std::string in_quotes(std::string_view text);
 /// One character for messages: `'?'`, `U+0009`, `byte 0xFF`.
 [[nodiscard]] std::string character_name(std::string_view text, std::size_t position);
 
