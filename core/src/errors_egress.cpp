@@ -19,7 +19,8 @@ Details InvalidAddress::details() const {
 }
 
 std::string InvalidPolicy::message() const {
-  return "The egress policy is refused: " + (rule.empty() ? std::string() : "rule " + in_quotes(rule) + ", ") +
+  return "The egress policy is refused: " +
+         (rule.empty() ? std::string() : "rule " + in_quotes(rule) + ", ") +
          (field.empty() ? "" : in_quotes(field) + " ") + reason + ".";
 }
 Details InvalidPolicy::details() const {

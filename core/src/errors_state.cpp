@@ -64,8 +64,8 @@ Details UnknownEventType::details() const {
 }
 
 std::string InvalidEvent::message() const {
-  return "The event " + in_quotes(type) + " is refused: " + (field.empty() ? "the payload" : in_quotes(field)) +
-         " " + reason + ".";
+  return "The event " + in_quotes(type) +
+         " is refused: " + (field.empty() ? "the payload" : in_quotes(field)) + " " + reason + ".";
 }
 Details InvalidEvent::details() const {
   return {{"type", type}, {"field", field}, {"reason", reason}};

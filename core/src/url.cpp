@@ -33,9 +33,11 @@ Result<Host> parse_name(std::string_view text) {
   host.text = to_lower_ascii(percent_decode(text));
   for (std::size_t i = 0; i < host.text.size(); ++i) {
     const char c = host.text[i];
-    if (!is_ascii(c)) return refuse_url("its host is not ASCII; pass it through URL first, which applies IDNA");
+    if (!is_ascii(c))
+      return refuse_url("its host is not ASCII; pass it through URL first, which applies IDNA");
     if (is_control(c) || kForbiddenInHost.find(c) != std::string_view::npos) {
-      return refuse_url("its host holds " + character_name(host.text, i) + " at position " + std::to_string(i));
+      return refuse_url("its host holds " + character_name(host.text, i) + " at position " +
+                        std::to_string(i));
     }
   }
   if (host.text.ends_with('.')) {

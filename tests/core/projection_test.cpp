@@ -79,7 +79,7 @@ TEST_CASE("the quick fold leaves the unusual alone") {
       R"([{"offset":1,"payload":}])",
       R"([{"offset":1 2}])",
       R"([{"offset":1,"payload":"a)",
-      "[" + event(1, "configured", R"({"env":{"A":"\ud800"}})") + "]",
+      "[" + event(2, "configured", R"({"env":{"A":"\ud800"}})") + "]",
       R"([{"offset":1,"payload":)" + deep + std::string(63, ']') + "}]",
       "[\"\xFF\"]",
   };
