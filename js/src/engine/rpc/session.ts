@@ -5,7 +5,7 @@ import { newWebSocketRpcSession, RpcTarget } from "capnweb";
 import { type WebSocket, WebSocketServer } from "ws";
 import { agentPort } from "../control.ts";
 import type { RunningContainer } from "../running-container.ts";
-import { AgentClient } from "./agent-client.ts";
+import { AgentClient, AgentError } from "./agent-client.ts";
 import { Files } from "./files.ts";
 import { Interpreter } from "./interpreter.ts";
 import { Backup, Commands, Git, Ports, Processes, Utils, Watch } from "./targets.ts";
@@ -39,7 +39,11 @@ export class ControlSessions {
       webSocket.on("error", (error) => this.#log(`rpc of ${container.id}: ${error.message}`));
       const api = new ControlApi(new AgentClient(container.agent(agentPort)), state.tunnels);
       // capnweb asks for the events and methods that ws has; the two differ only in types that nobody uses here.
-      newWebSocketRpcSession(webSocket as never, api);
+      newWebSocketRpcSession(webSocket as never, api, {
+        onSendError: (error) => {
+          if (!(error instanceof AgentError)) this.#log(`rpc of ${container.id}: ${error.stack ?? error.message}`);
+        },
+      });
     });
   }
 
