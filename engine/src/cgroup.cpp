@@ -104,29 +104,15 @@ ControllerPlace find_controller(const std::vector<Mount>& mounts, const std::str
   return {};
 }
 
-// Field 22 of /proc/<pid>/stat: with the pid it names a process for ever.
-std::string start_time(pid_t pid) {
-  const auto text = read_file("/proc/" + std::to_string(pid) + "/stat");
-  if (!text) return {};
-  const auto end = text->rfind(')');
-  if (end == std::string::npos) return {};
-  std::istringstream fields(text->substr(end + 1));
-  std::string field;
-  for (int index = 3; index <= 22; ++index) fields >> field;
-  return field;
-}
-
 void remove_stale(const std::string& parent) {
   DIR* directory = ::opendir(parent.c_str());
   if (directory == nullptr) return;
   while (const dirent* entry = ::readdir(directory)) {
     const std::string name = entry->d_name;
     if (name.compare(0, prefix.size(), prefix) != 0) continue;
-    const auto dash = name.find('-');
-    const auto dot = dash == std::string::npos ? dash : name.find('.', dash);
-    if (dot == std::string::npos) continue;
     const auto pid = static_cast<pid_t>(std::strtol(name.c_str() + prefix.size(), nullptr, 10));
-    if (start_time(pid) == name.substr(dash + 1, dot - dash - 1)) continue;
+    // A number that is in use again keeps an empty group a while longer, which costs nothing.
+    if (::kill(pid, 0) == 0 || errno == EPERM) continue;
     for (const char* inner : {"/commands", "/agent", ""}) ::rmdir((parent + "/" + name + inner).c_str());
   }
   ::closedir(directory);
@@ -213,8 +199,7 @@ ContainerGroups ContainerGroups::create(const LaunchConfig& config) {
   ContainerGroups groups;
   const auto places = find_controllers();
   const pid_t pid = ::getpid();
-  const std::string name =
-      std::string(prefix) + std::to_string(pid) + "-" + start_time(pid) + "." + config.id;
+  const std::string name = std::string(prefix) + std::to_string(pid) + "." + config.id;
   std::vector<std::string> seen;
   for (const auto* place : {&places.memory, &places.pids, &places.cpu}) {
     if (place->parent.empty() || std::find(seen.begin(), seen.end(), place->parent) != seen.end()) continue;

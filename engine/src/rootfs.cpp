@@ -193,6 +193,8 @@ SysStatus prepare_scratch(const RootPlan& plan) {
     const std::string path = "up/usr/" + local + "/cloudflare-containers-ca.crt";
     if (auto made = write_file(path, plan.config.ca_certificate_pem, 0644, owner); !made) return made;
   }
+  // The machine's overrides name its own accounts, and dpkg stops at one that it does not know.
+  if (auto made = write_file("up/dpkg/statoverride", "", 0644, owner); !made) return made;
   return write_generated_etc(plan.config, "up/etc", owner);
 }
 
