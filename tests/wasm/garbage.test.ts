@@ -60,7 +60,7 @@ it(`takes ${CALLS} calls, half of them garbage, without a trap and without growi
       text: inputText ?? JSON.stringify(input ?? {}),
       body,
     }))
-    .filter(({ text }) => text.length <= 4096);
+    .filter(({ text, body }) => text.length + (body?.length ?? 0) <= 4096);
   let grown = 0;
   let refused = 0;
   for (let i = 0; i < CALLS; i++) {
