@@ -36,6 +36,14 @@ describe.each(kinds)("a container (ordinary user: $ordinary)", ({ ordinary }) =>
     expect((await box.exec(`kill -0 ${process.pid}`)).exitCode).not.toBe(0);
   });
 
+  test("has no descriptor that is not its own", async () => {
+    // The session's two pipes, the standard streams and ls's own directory.
+    const open = await box.run("bash -c 'ls -l /proc/self/fd' | grep -E 'socket|sandboxd|cgroup' | wc -l");
+    expect(open).toBe("0");
+    const shell = await box.run("ls -l /proc/$$/fd | grep -E 'socket|cgroup' | wc -l");
+    expect(shell).toBe("0");
+  });
+
   test("sees nothing else of the machine's files", async () => {
     const listed = await box.run("ls -a /root /home");
     expect(listed.split("\n").filter((line) => !/^(\.{0,2}|\/root:|\/home:)$/.test(line))).toEqual([]);

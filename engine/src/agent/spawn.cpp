@@ -2,7 +2,9 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -76,6 +78,8 @@ void child_descriptors(ChildPlan& plan) {
     // Best effort: a group that is gone must not keep commands from running.
     if (::write(plan.cgroups[index], "0\n", 2) < 0) continue;
   }
+  // Sockets that a library accepted or opened are not marked as ours alone; a command must hold none of them.
+  ::syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC);
   child_descriptors(plan);
   if (plan.controlling_terminal && ::ioctl(0, TIOCSCTTY, 0) < 0) child_fail(plan, Stage::terminal);
   if (plan.cwd != nullptr && ::chdir(plan.cwd) < 0) child_fail(plan, Stage::cwd);
