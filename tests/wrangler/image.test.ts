@@ -8,9 +8,14 @@ const dependency = (name: string) => {
   return dependencies[name];
 };
 
-it("the image is one FROM line in lockstep with the SDK, in package.json and as installed", () => {
-  const image = /^FROM docker\.io\/cloudflare\/sandbox:(\S+)\n$/.exec(read("wrangler/Dockerfile"));
-  const installed = JSON.parse(read("node_modules/@cloudflare/sandbox/package.json")) as { version: string };
-  expect(image?.[1]).toBe(installed.version);
-  expect(dependency("@cloudflare/sandbox")).toBe(installed.version);
-});
+it.each(["wrangler/Dockerfile", "examples/quick-start/Dockerfile"])(
+  "%s is one FROM line in lockstep with the SDK, in package.json and as installed",
+  (file) => {
+    const image = /^FROM docker\.io\/cloudflare\/sandbox:(\S+)\n$/.exec(read(file));
+    const installed = JSON.parse(read("node_modules/@cloudflare/sandbox/package.json")) as {
+      version: string;
+    };
+    expect(image?.[1]).toBe(installed.version);
+    expect(dependency("@cloudflare/sandbox")).toBe(installed.version);
+  },
+);

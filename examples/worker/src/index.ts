@@ -7,7 +7,7 @@ export * from "iterate-sandboxes/worker";
 
 interface Env extends WorkerEnv {
   /** Bound with the project's id in its props, so this Worker acts for that project alone. */
-  ITX: Service<typeof ItxEntrypoint>;
+  ITX: { itx(): Promise<Itx> };
 }
 
 export default {

@@ -12,6 +12,7 @@ import { fieldsOf, wireError } from "./wire.ts";
 
 export { ContainerProxy } from "@cloudflare/sandbox";
 export { EngineEntrypoint } from "../engine/entrypoint.ts";
+export type { WorkerEnv } from "./env.ts";
 export { ItxEntrypoint } from "./itx-entrypoint.ts";
 export { ProjectDurableObject } from "./project/project-durable-object.ts";
 export * from "./sandbox/classes.ts";
@@ -45,7 +46,7 @@ function refusal(error: unknown): Response {
   return Response.json({ error: { code, message, details } }, { status, ...(headers && { headers }) });
 }
 
-const worker: ExportedHandler<WorkerEnv> = {
+const worker = {
   async fetch(request, env, ctx) {
     const engine = engineEntry(request, env, ctx);
     if (engine !== null) return engine;
@@ -58,6 +59,6 @@ const worker: ExportedHandler<WorkerEnv> = {
       return response;
     }
   },
-};
+} satisfies ExportedHandler<WorkerEnv>;
 
 export default worker;
