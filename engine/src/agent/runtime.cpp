@@ -213,7 +213,7 @@ Task<void> Runtime::terminate(ProcessTree tree, std::function<bool()> gone) {
   auto pause = std::chrono::milliseconds(5);
   while (Clock::now() - begun < kGiveUp) {
     const int signal = Clock::now() - begun < kGrace ? SIGTERM : SIGKILL;
-    if (signal_tree(tree, signal) == 0 || (gone && gone())) co_return;
+    if ((gone && gone()) || signal_tree(tree, signal) == 0) co_return;
     co_await sleep(pause);
     pause = std::min(pause * 2, std::chrono::milliseconds(100));
   }

@@ -21,6 +21,8 @@ constexpr int kStatusFd = 199;
 constexpr auto kOutputGrace = std::chrono::milliseconds(10);
 /// How long the shell itself gets to finish after all that it had started is gone.
 constexpr auto kShellGrace = std::chrono::milliseconds(300);
+/// How long a command may go on starting processes after its timeout before its shell is ended.
+constexpr auto kStopLimit = std::chrono::milliseconds(3000);
 
 /// The shell's own loop, one line so that line numbers in messages are the command's. A line on the control
 /// pipe is `e` (tell the exported variables) or the number of the pipes to use; the script file holds the
@@ -209,7 +211,7 @@ Task<Result<CommandResult>> Session::run(const ExecRequest& request, Cancellatio
   if (auto written = write_script(request); !written) co_return fail(std::move(written.error()));
   running_ = ++commands_;
   running_since_ = boot_ticks();
-  stopping_ = false;
+  command_ended_ = false;
   if (auto sent = send(std::to_string(slot_) + "\n"); !sent && alive_)
     co_return fail(std::move(sent.error()));
 
@@ -233,9 +235,12 @@ Task<Result<CommandResult>> Session::run(const ExecRequest& request, Cancellatio
     }
     co_await changed_->wait_until(stopping_ ? std::nullopt : deadline);
   }
+  command_ended_ = true;
+  changed_->notify();
+  while (stopping_) co_await changed_->wait();
   co_await settle_output(*channel, result);
   if (destroyed_) co_return fail(destroyed_error());
-  if (cancellation.fired() || too_large || result.timed_out) end_reported_ = true;
+  if (!alive_ && (cancellation.fired() || too_large || result.timed_out)) end_reported_ = true;
   if (cancellation.fired()) co_return fail(interrupted(request.command));
   if (too_large) co_return fail(output_too_large(request.command, kOutputLimit));
   if (result.timed_out) {
@@ -276,22 +281,29 @@ Task<void> Session::settle_output(Channel& channel, CommandResult& result) {
 
 void Session::start_stop(std::uint64_t since) {
   stopping_ = true;
-  runtime_.detach(
-      [](std::shared_ptr<Session> self, std::uint64_t command, std::uint64_t start) -> Task<void> {
-        co_await self->stop_command(command, start);
-      }(shared_from_this(), running_, since));
+  runtime_.detach([](std::shared_ptr<Session> self, std::uint64_t start) -> Task<void> {
+    co_await self->stop_command(start);
+  }(shared_from_this(), since));
 }
 
-Task<void> Session::stop_command(std::uint64_t command, std::uint64_t since) {
+/// Ends what the command has started, and the shell itself when it does not come back by that. No other command
+/// begins before this is through: it could not tell their processes apart.
+Task<void> Session::stop_command(std::uint64_t since) {
   const ProcessTree tree{pid_, false, since};
-  co_await runtime_.terminate(tree, [this, command] { return running_ != command || !alive_; });
-  const auto until = Clock::now() + kShellGrace;
-  while (running_ == command && alive_ && Clock::now() < until) co_await changed_->wait_until(until);
-  if (running_ == command && alive_) {
-    // The command is a loop of the shell itself, or starts new processes faster than they can be ended.
+  const auto give_up = Clock::now() + kStopLimit;
+  while (true) {
+    co_await runtime_.terminate(tree, nullptr);
+    const auto until = Clock::now() + kShellGrace;
+    while (!command_ended_ && alive_ && Clock::now() < until) co_await changed_->wait_until(until);
+    if (command_ended_ || !alive_) break;
+    // The shell goes on with the rest of the command, or is in a loop of its own.
+    if (signal_tree(tree, 0) != 0 && Clock::now() < give_up) continue;
     ::kill(pid_, SIGKILL);
+    while (alive_) co_await changed_->wait();
+    break;
   }
   signal_tree(tree, SIGKILL);
+  stopping_ = false;
   changed_->notify();
 }
 

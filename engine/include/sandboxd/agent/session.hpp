@@ -68,7 +68,7 @@ class Session : public std::enable_shared_from_this<Session> {
   Result<void> send(const std::string& line);
   Result<void> write_script(const ExecRequest& request);
   Task<void> settle_output(Channel& channel, CommandResult& result);
-  Task<void> stop_command(std::uint64_t command, std::uint64_t since);
+  Task<void> stop_command(std::uint64_t since);
   void start_stop(std::uint64_t since);
   Task<Result<CommandResult>> run(const ExecRequest& request, Cancellation& cancellation);
   [[nodiscard]] std::optional<int> take_status();
@@ -86,6 +86,7 @@ class Session : public std::enable_shared_from_this<Session> {
   bool destroyed_ = false;
   bool end_reported_ = false;
   bool stopping_ = false;
+  bool command_ended_ = false;
   std::optional<int> exit_code_;
   std::uint64_t slot_ = 0;
   std::uint64_t running_ = 0;  ///< number of the command that runs, 0 for none
