@@ -33,6 +33,17 @@ bool is_plain(const char* bytes) {
   return (halves[0] | halves[1]) == 0;
 }
 
+constexpr std::array<bool, 256> make_special() {
+  std::array<bool, 256> special{};
+  for (std::size_t byte = 0; byte < 256; ++byte) {
+    special[byte] = byte < 0x20 || byte > 0x7F || byte == '"' || byte == '\\';
+  }
+  return special;
+}
+
+/// The same for one byte.
+constexpr auto kSpecial = make_special();
+
 bool is_json_space(char c) {
   return c == ' ' || c == '\n' || c == '\r' || c == '\t';
 }
@@ -152,6 +163,8 @@ bool JsonText::non_ascii() {
   const auto continues = [&](std::size_t i) {
     return at_ + i < text_.size() && (bytes[at_ + i] & 0xC0) == 0x80;
   };
+  // A control character is none of these either.
+  if (bytes[at_] < 0x80) return false;
   while (at_ < text_.size() && bytes[at_] >= 0x80) {
     const unsigned lead = bytes[at_];
     if (lead < 0xC2 || lead > 0xF4 || !continues(1)) return false;
@@ -175,30 +188,21 @@ bool JsonText::non_ascii() {
 
 bool JsonText::string() {
   if (!next_is('"')) return false;
-  ++at_;
   const char* data = text_.data();
   const std::size_t size = text_.size();
-  while (at_ < size) {
-    std::size_t at = at_;
+  std::size_t at = at_ + 1;
+  for (;;) {
     while (at + kBlock <= size && is_plain(data + at)) at += kBlock;
+    while (at < size && !kSpecial[static_cast<unsigned char>(data[at])]) ++at;
     at_ = at;
     if (at == size) return false;
-    const char c = data[at_];
-    if (c == '"') {
+    if (data[at] == '"') {
       ++at_;
       return true;
     }
-    if (c == '\\') {
-      if (!escape()) return false;
-    } else if (!is_ascii(c)) {
-      if (!non_ascii()) return false;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      return false;
-    } else {
-      ++at_;
-    }
+    if (data[at] == '\\' ? !escape() : !non_ascii()) return false;
+    at = at_;
   }
-  return false;
 }
 
 bool JsonText::digits() {
