@@ -65,7 +65,7 @@ constexpr std::array<std::string_view, 52> chosen{"X11",
                                                   "services",
                                                   "skel",
                                                   "terminfo"};
-constexpr std::array<std::string_view, 5> chosen_more{"timezone", "vim", "wgetrc", "xdg", "ssl"};
+constexpr std::array<std::string_view, 6> chosen_more{"timezone", "vim", "wgetrc", "xdg", "ssl", "security"};
 
 // Parts of the chosen that stay outside.
 bool withheld(std::string_view relative) {

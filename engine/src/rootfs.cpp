@@ -157,6 +157,21 @@ SysStatus mount_proc() {
   return {};
 }
 
+// The databases of dpkg and apt as the container's own: locks and folders belong to the machine's root below,
+// who may be nobody inside. The machine's overrides name its own accounts, and dpkg stops at one that it does
+// not know.
+SysStatus prepare_packages(Owner owner) {
+  for (const char* path : {"dpkg/info", "dpkg/updates", "dpkg/triggers", "dpkg/alternatives", "dpkg/parts",
+                           "apt/lists", "apt/lists/partial", "apt/periodic", "apt/mirrors"}) {
+    if (auto made = make_directory(std::string("up/") + path, 0755, owner); !made) return made;
+  }
+  for (const char* path :
+       {"dpkg/statoverride", "dpkg/lock", "dpkg/lock-frontend", "dpkg/triggers/Lock", "apt/lists/lock"}) {
+    if (auto made = write_file(std::string("up/") + path, "", 0644, owner); !made) return made;
+  }
+  return {};
+}
+
 }  // namespace
 
 SysStatus prepare_scratch(const RootPlan& plan) {
@@ -193,8 +208,7 @@ SysStatus prepare_scratch(const RootPlan& plan) {
     const std::string path = "up/usr/" + local + "/cloudflare-containers-ca.crt";
     if (auto made = write_file(path, plan.config.ca_certificate_pem, 0644, owner); !made) return made;
   }
-  // The machine's overrides name its own accounts, and dpkg stops at one that it does not know.
-  if (auto made = write_file("up/dpkg/statoverride", "", 0644, owner); !made) return made;
+  if (auto made = prepare_packages(owner); !made) return made;
   return write_generated_etc(plan.config, "up/etc", owner);
 }
 
