@@ -1,7 +1,7 @@
 /** A Worker that has the sandboxes' classes in it and uses them through a service binding to itself. */
 
-import type { ItxEntrypoint, WorkerEnv } from "iterate-sandboxes/worker";
-import sandboxes from "iterate-sandboxes/worker";
+import type { Itx } from "iterate-sandboxes";
+import sandboxes, { type WorkerEnv } from "iterate-sandboxes/worker";
 
 export * from "iterate-sandboxes/worker";
 

@@ -41,6 +41,8 @@ export function engineCommand(): Command {
         dir: resolve(global.dir),
         log: (line) => process.stderr.write(`${line}\n`),
       });
+      // Miniflare would end this process at a signal, before the command and the containers have ended.
+      for (const signal of ["SIGINT", "SIGTERM"]) process.removeAllListeners(signal);
       const [program, ...args] = command;
       if (program === undefined) {
         const variable = `ENGINE_SECRET:${engine.secret}`;
