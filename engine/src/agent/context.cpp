@@ -75,7 +75,6 @@ Result<void> Context::start() {
   if (child_ && !child_->exit_code()) return {};
   auto env = runtime_.base_env();
   env["MPLBACKEND"] = "Agg";
-  env["PYTHONUNBUFFERED"] = "1";
   for (const auto& [name, value] : options_.env) env[name] = value;
   const bool python = options_.language == Language::python;
   const std::string program = find_program(python ? "python3" : "node", env["PATH"]);

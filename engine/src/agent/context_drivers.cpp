@@ -9,8 +9,8 @@ for _fd in (3, 4):
     os.set_inheritable(_fd, False)
 _requests = os.fdopen(3, "r", encoding="utf-8", newline="\n")
 _events = os.fdopen(4, "w", encoding="utf-8")
-sys.stdout.reconfigure(errors="replace")
-sys.stderr.reconfigure(errors="replace")
+sys.stdout.reconfigure(errors="replace", line_buffering=True)
+sys.stderr.reconfigure(errors="replace", line_buffering=True)
 _space = {"__name__": "__main__", "__builtins__": __builtins__}
 _main = type(sys)("__main__")
 _main.__dict__.update(_space)
