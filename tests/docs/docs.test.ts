@@ -47,8 +47,13 @@ async function runProgram(block: Block): Promise<void> {
 async function runWorkerBlock(block: Block, itx: Itx): Promise<void> {
   const file = `${scratch}/${block.at.replaceAll(/\W/g, "-")}.ts`;
   writeFileSync(file, block.code);
-  const module: { default: { fetch(request: Request, env: { ITX: Itx }): Promise<Response> } } = await import(file);
-  const response = await module.default.fetch(new Request("https://example.test/"), { ITX: itx });
+  interface Env {
+    ITX: { itx(): Promise<Itx> };
+  }
+  const module: { default: { fetch(request: Request, env: Env): Promise<Response> } } = await import(file);
+  const response = await module.default.fetch(new Request("https://example.test/"), {
+    ITX: { itx: () => Promise.resolve(itx) },
+  });
   expect(response.status).toBe(200);
 }
 
