@@ -42,7 +42,8 @@ export async function send(env: WorkerEnv, core: Core, request: OutgoingRequest)
  */
 function allowLiteralAddress(env: WorkerEnv, core: Core, url: string, headers: Headers): void {
   headers.delete(engineHeader.allowAddress);
-  if (env.ENGINE === undefined || env.ENGINE_SECRET === undefined) return;
+  // Under wrangler dev requests leave without passing the host, and would carry the secret to their target.
+  if (env.ENGINE_MODE !== "embedded" || env.ENGINE_SECRET === undefined) return;
   const host = new URL(url).hostname;
   if (!isAddress(host)) return;
   if (core.classifyAddress(host.replace(/^\[|\]$/g, "")) !== "public") {
