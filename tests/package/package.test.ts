@@ -112,6 +112,15 @@ describe("a project with nothing but the package", () => {
     expect(code).toBe(1);
     expect(stderr).toContain("miniflare");
   });
+
+  it("says what to install where sandboxd is neither packaged nor to be built", async () => {
+    const script = `
+      import { sandboxdPath } from "./node_modules/iterate-sandboxes/dist/js/engine/sandboxd-path.js";
+      process.env.PATH = "";
+      await sandboxdPath().catch(({ code, message }) => console.log(code, message));`;
+    const { stdout } = await node(folder, "--input-type=module", "-e", script);
+    expect(stdout).toMatch(/^sandboxd_missing .*iterate-sandboxes-linux-x64.*cmake/);
+  });
 });
 
 it("a Node program opens a project in a folder, uses a sandbox and closes", async () => {
