@@ -27,8 +27,10 @@ export function gitServer(repository: string, authorization?: string): GitServer
   git("-C", join(root, repository), "config", "http.receivepack", "true");
   const authorizations: (string | undefined)[] = [];
   const listener: RequestListener = (request, response) => {
-    authorizations.push(request.headers.authorization);
-    if (authorization !== undefined && request.headers.authorization !== authorization) {
+    // The word before the credentials has no case.
+    const got = request.headers.authorization?.replace(/^basic /i, "Basic ");
+    authorizations.push(got);
+    if (authorization !== undefined && got !== authorization) {
       response.writeHead(401, { "www-authenticate": 'Basic realm="git"' }).end("who are you?\n");
       return;
     }

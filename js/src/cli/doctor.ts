@@ -11,9 +11,16 @@ import { globals } from "./target.ts";
 interface Finding {
   check: string;
   ok: boolean;
+  /** Whether the engine cannot do without it. */
+  required: boolean;
   /** By what means it works, or why it does not. */
   means: string;
   advice?: string;
+}
+
+/** What `sandboxd doctor --json` prints. */
+interface Report {
+  findings: { name: string; ok: boolean; required: boolean; detail: string; advice: string }[];
 }
 
 async function findings(): Promise<Finding[]> {
@@ -22,12 +29,22 @@ async function findings(): Promise<Finding[]> {
       {
         check: "embedded engine",
         ok: false,
+        required: true,
         means: `this is ${process.platform}; the engine needs Linux`,
         advice: "use Docker: SANDBOX_ENGINE=docker",
       },
     ];
-  const { stdout } = await promisify(execFile)(await sandboxdPath(), ["doctor", "--json"]);
-  const checks: Finding[] = JSON.parse(stdout);
+  // It exits with 1 where something required is missing, and prints its findings all the same.
+  const run = promisify(execFile)(await sandboxdPath(), ["doctor", "--json"]);
+  const { stdout } = await run.catch((error: { stdout: string }) => error);
+  const report: Report = JSON.parse(stdout);
+  const checks = report.findings.map(({ name, ok, required, detail, advice }) => ({
+    check: name.replaceAll("_", " "),
+    ok,
+    required,
+    means: detail === "" ? (ok ? "works" : "does not work") : detail,
+    ...(advice === "" ? {} : { advice }),
+  }));
   return [...checks, await dockerFinding()];
 }
 
@@ -35,11 +52,12 @@ async function findings(): Promise<Finding[]> {
 async function dockerFinding(): Promise<Finding> {
   try {
     const { stdout } = await promisify(execFile)("docker", ["info", "--format", "{{.ServerVersion}}"]);
-    return { check: "docker mode (optional)", ok: true, means: `Docker ${stdout.trim()}` };
+    return { check: "docker mode (optional)", ok: true, required: false, means: `Docker ${stdout.trim()}` };
   } catch {
     return {
       check: "docker mode (optional)",
       ok: true,
+      required: false,
       means: "no Docker engine answers",
       advice: "only SANDBOX_ENGINE=docker needs one",
     };
@@ -57,6 +75,6 @@ export function doctorCommand(): Command {
           console.log(`${ok ? color.green("ok") : color.red("no")}  ${check}: ${means}`);
           if (advice !== undefined) console.log(`      ${advice}`);
         }
-      if (list.some(({ ok }) => !ok)) throw new ExitStatus(1);
+      if (list.some(({ ok, required }) => required && !ok)) throw new ExitStatus(1);
     });
 }

@@ -2,25 +2,29 @@
 
 /**
  * A client's callbacks arrive as stubs of its transport, which end with the call they came with, and its streams as streams that
- * only JavaScript can read. Both are made into what Workers RPC carries, and callbacks into what outlives the call.
+ * only JavaScript can read. Both are made into what Workers RPC carries, and callbacks into what outlives the call. `calls`
+ * collects what is on its way to the client's callbacks.
  */
-export function bridgeArguments(values: readonly unknown[]): unknown[] {
-  return values.map((value) => bridge(value));
+export function bridgeArguments(values: readonly unknown[], calls: Promise<unknown>[] = []): unknown[] {
+  const bridge = (value: unknown): unknown => {
+    if (typeof value === "function") return bridgeCallback(value, calls);
+    if (value instanceof ReadableStream) return bridgeStream(value);
+    if (Array.isArray(value)) return value.map(bridge);
+    if (isPlainObject(value)) {
+      return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, bridge(member)]));
+    }
+    return value;
+  };
+  return values.map(bridge);
 }
 
-function bridge(value: unknown): unknown {
-  if (typeof value === "function") return bridgeCallback(value);
-  if (value instanceof ReadableStream) return bridgeStream(value);
-  if (Array.isArray(value)) return value.map(bridge);
-  if (isPlainObject(value)) {
-    return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, bridge(member)]));
-  }
-  return value;
-}
-
-function bridgeCallback(callback: object): (...values: unknown[]) => unknown {
+function bridgeCallback(callback: object, calls: Promise<unknown>[]): (...values: unknown[]) => unknown {
   const held = hold(callback);
-  return (...values) => Reflect.apply(held, undefined, values);
+  return (...values) => {
+    const answer = Promise.resolve(Reflect.apply(held, undefined, values));
+    calls.push(answer.catch(() => undefined));
+    return answer;
+  };
 }
 
 type Callback = (...values: unknown[]) => unknown;

@@ -29,6 +29,9 @@ export interface SandboxDescription extends SandboxIdentity {
   fenced: { method: string; advice: string }[];
 }
 
+/** What an object that was killed is aborted with; for whoever asked for it, that is success. */
+export const KILLED = "killed by its owner";
+
 export interface SandboxObject {
   create(request: CreateArguments): Promise<void>;
   assertCreated(identity: SandboxIdentity): Promise<void>;

@@ -21,8 +21,25 @@ export function isLeaving({ life }: LifecycleState): boolean {
   return life.kind === "live" && ["snapshotting", "tearingDown"].includes(life.container.kind);
 }
 
-export function callMethod(target: object, method: string, args: unknown[]): unknown {
+export async function callMethod(target: object, method: string, args: unknown[]): Promise<unknown> {
   const found: unknown = Reflect.get(target, method, target);
   if (typeof found !== "function") throw invalidArgument("method", method, "one that this SDK has");
-  return Reflect.apply(found, target, args);
+  const calls: Promise<unknown>[] = [];
+  const answer: unknown = await Reflect.apply(found, target, args.map((value) => noted(value, calls)));
+  // An answer and a callback travel on their own: what was called back has arrived before the call ends.
+  await Promise.all(calls);
+  return answer;
+}
+
+/** The argument with every callback in it made to note its calls. */
+function noted(value: unknown, calls: Promise<unknown>[]): unknown {
+  if (typeof value === "function") {
+    return (...values: unknown[]) => {
+      const done = Promise.resolve(Reflect.apply(value, undefined, values));
+      calls.push(done.catch(() => undefined));
+      return done;
+    };
+  }
+  if (typeof value !== "object" || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, noted(member, calls)]));
 }

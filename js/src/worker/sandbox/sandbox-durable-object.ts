@@ -15,6 +15,7 @@ import { type BackupHandle, Effects, type EffectVariables, type SdkCalls } from 
 import { check, enter, type Guarded, inside, installGuard, isInside } from "./guard.ts";
 import { LifecycleShell } from "./lifecycle-shell.ts";
 import type { CreateArguments, InvokeArguments, SandboxDescription, SandboxObject } from "./object.ts";
+import { KILLED } from "./object.ts";
 import { OwnProjection, type ProjectionWait } from "./own-projection.ts";
 import { Publisher } from "./publisher.ts";
 import { callMethod, isLeaving, setEnvVarsRequest } from "./requests.ts";
@@ -26,8 +27,8 @@ import { whenUsed } from "./work.ts";
 export type SandboxEnv = WorkerEnv & EngineEnv & EffectVariables;
 
 const STATE_KEY = "lifecycle";
-/** Long enough for the answer to a kill to be on its way. */
-const ABORT_DELAY_MS = 10;
+/** The next turn: the answer to a kill may go with the object, and its caller takes that for an answer. */
+const ABORT_DELAY_MS = 0;
 
 /** The library notes an exit some turns after it; how often and how long to look. */
 const EXIT_NOTICE_MS = 2;
@@ -363,7 +364,7 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
       setSleepAfter: (sleepAfter) => super.setSleepAfter(sleepAfter),
       setKeepAlive: (keepAlive) => super.setKeepAlive(keepAlive),
       abort: () => {
-        setTimeout(() => this.ctx.abort("killed by its owner"), ABORT_DELAY_MS);
+        setTimeout(() => this.ctx.abort(KILLED), ABORT_DELAY_MS);
       },
     };
   }
