@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { request as httpRequest, type IncomingMessage } from "node:http";
@@ -6,13 +6,19 @@ import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** Where the build puts the agent as a program of its own; AGENT_MAIN names another place. */
-export const agentProgram = [
-  process.env.AGENT_MAIN,
-  "build/native/tests/engine/agent_main",
-  "build/engine/agent_main",
-  "build/agent/agent_main",
-].find((path): path is string => path !== undefined && path !== "" && existsSync(path));
+const root = join(import.meta.dirname, "../..");
+
+/** The agent as a program of its own, built when it is not up to date; AGENT_MAIN names one that is ready. */
+function agentProgram(): string {
+  const ready = process.env.AGENT_MAIN;
+  if (ready !== undefined && ready !== "") return ready;
+  const folder = join(root, "build/engine");
+  if (!existsSync(join(folder, "CMakeCache.txt"))) {
+    execFileSync("cmake", ["--preset", "engine"], { cwd: root, stdio: "ignore" });
+  }
+  execFileSync("cmake", ["--build", folder, "--target", "agent_main"], { cwd: root, stdio: "ignore" });
+  return join(folder, "engine/agent_main");
+}
 
 export interface Answer {
   readonly status: number;
@@ -41,11 +47,11 @@ export class Agent {
   }
 
   static async start(): Promise<Agent> {
-    if (agentProgram === undefined) throw new Error("agent_main is not built: npm run build:engine");
+    const program = agentProgram();
     const folder = mkdtempSync(join(tmpdir(), "agent-"));
     mkdirSync(join(folder, "workspace"));
     const child = spawn(
-      agentProgram,
+      program,
       [join(folder, "control.sock"), join(folder, "workspace"), join(folder, "run")],
       { stdio: ["ignore", "pipe", "inherit"] },
     );
@@ -92,7 +98,8 @@ export class Agent {
 
   async open(method: string, path: string, body?: unknown): Promise<IncomingMessage> {
     const socket = await this.connect();
-    const bytes = body === undefined ? undefined : Buffer.isBuffer(body) ? body : Buffer.from(JSON.stringify(body));
+    const bytes =
+      body === undefined ? undefined : Buffer.isBuffer(body) ? body : Buffer.from(JSON.stringify(body));
     return new Promise((resolve, reject) => {
       const request = httpRequest(
         {
