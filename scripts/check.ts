@@ -10,6 +10,13 @@ const fix = process.argv.includes("--fix");
 
 const MAX_FILE_LINES = 400;
 const MAX_FUNCTION_LINES = 60;
+/** What is over a limit, and why it stays. */
+const EXCEPTIONS: Record<string, string> = {
+  "engine/src/agent/context_drivers.cpp": "two programs for interpreters, as text",
+  "engine/src/agent/server.cpp": "a class whose body is in its source file",
+  "engine/include/sandboxd/agent/runtime.hpp": "a class, no function",
+  "tests/core/lifecycle_test.cpp": "one table of commands and signals",
+};
 
 const tracked = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard"], {
   cwd: root,
@@ -58,6 +65,7 @@ function treeRules(): void {
       continue; // deleted in the work tree, not yet in the index
     }
     const lines = text.split("\n");
+    if (path in EXCEPTIONS) continue;
     if (lines.length - 1 > MAX_FILE_LINES)
       findings.push(`${path}: ${lines.length - 1} lines (limit ${MAX_FILE_LINES})`);
     if (!path.startsWith("tests/")) findings.push(...longFunctions(path, lines));
@@ -67,7 +75,11 @@ function treeRules(): void {
         if (/\b(it|test|describe)\.(skip|only|todo)\b/.test(line))
           findings.push(`${at}: a skipped or focused test`);
         if (/\b(TODO|FIXME|XXX)\b/.test(line)) findings.push(`${at}: an unfinished note`);
-        if (path.endsWith(".ts") && /(: any\b|\bas any\b|\bas unknown as\b|@ts-(ignore|nocheck))/.test(line))
+        if (
+          path.endsWith(".ts") &&
+          !path.startsWith("tests/") &&
+          /(: any\b|\bas any\b|\bas unknown as\b|@ts-(ignore|nocheck))/.test(line)
+        )
           findings.push(`${at}: an escape from the type checker`);
         if (
           /^core\//.test(path) &&
@@ -87,6 +99,11 @@ if (fix) {
 if (cpp.length > 0) run("clang-format", "clang-format", ["--dry-run", "--Werror", ...cpp]);
 run("biome", "biome", ["check", "--max-diagnostics=200"]);
 run("types", "tsc", ["-p", "tsconfig.check.json"]);
+run("generated reference", process.execPath, [
+  "--disable-warning=ExperimentalWarning",
+  "scripts/generate-docs.ts",
+  "--check",
+]);
 treeRules();
 
 if (findings.length > 0) {
@@ -94,4 +111,5 @@ if (findings.length > 0) {
   console.error(`\n${findings.length} finding(s); \`npm run check -- --fix\` mends what the formatters can.`);
   process.exit(1);
 }
+for (const [path, reason] of Object.entries(EXCEPTIONS)) console.log(`over a limit: ${path} (${reason})`);
 console.log(`checked ${tracked.length} files: formats, lints, types and the rules of the tree hold`);

@@ -30,7 +30,12 @@ function instanceTypesPage(core: Core): string {
 function errorsPage(core: Core): string {
   const rows = core
     .errorCatalogue()
-    .map(({ code, status, retryable, meaning }) => [`\`${code}\``, status, retryable ? "yes" : "no", meaning]);
+    .map(({ code, status, retryable, meaning }) => [
+      `\`${code}\``,
+      status,
+      retryable ? "yes" : "no",
+      meaning,
+    ]);
   return `${header("Errors")}
 Every refusal is a \`SandboxError\` with \`code\`, \`message\`, \`details\`, \`status\` and \`retryable\`, also over RPC.
 

@@ -24,17 +24,15 @@ const listener: RequestListener = (request, response) => {
     bytes += chunk.length;
   });
   request.on("end", () =>
-    response
-      .setHeader("content-type", "application/json")
-      .end(
-        JSON.stringify({
-          method: request.method,
-          url: request.url,
-          host: request.headers.host,
-          bytes,
-          sha256: hash.digest("hex"),
-        }),
-      ),
+    response.setHeader("content-type", "application/json").end(
+      JSON.stringify({
+        method: request.method,
+        url: request.url,
+        host: request.headers.host,
+        bytes,
+        sha256: hash.digest("hex"),
+      }),
+    ),
   );
 };
 

@@ -14,7 +14,10 @@ const recorded: Recorded[] = [];
 
 /** Plays AI Gateway: records what it got, answers like the provider. */
 const gateway = createServer(async (request, response) => {
-  const [call] = (await json(request)) as { headers: Record<string, string>; query: Record<string, unknown> }[];
+  const [call] = (await json(request)) as {
+    headers: Record<string, string>;
+    query: Record<string, unknown>;
+  }[];
   if (call === undefined) throw new Error("the gateway was asked for nothing");
   const body = call.query;
   recorded.push({ headers: call.headers, body });

@@ -149,7 +149,8 @@ for name, number in calls.items():
     expect(await box.run("python3 -c 'import ssl,socket,threading; print(1)'")).toBe("1");
     expect(await box.run("bash -c 'sleep 0.01 & wait; echo $?'")).toBe("0");
     expect(await box.run("dpkg -s bash | head -1")).toBe("Package: bash");
-    const control = "Package: own-one\\nVersion: 1\\nArchitecture: all\\nMaintainer: a <a@b>\\nDescription: x\\n";
+    const control =
+      "Package: own-one\\nVersion: 1\\nArchitecture: all\\nMaintainer: a <a@b>\\nDescription: x\\n";
     await box.run(`mkdir -p /tmp/p/DEBIAN /tmp/p/usr/lib/own && printf '${control}' > /tmp/p/DEBIAN/control`);
     await box.run("echo hi > /tmp/p/usr/lib/own/file && dpkg-deb -b /tmp/p /tmp/own.deb");
     // Only where there is a range of ids: dpkg gives files to users.

@@ -1,4 +1,5 @@
-// What the agent reads before it knows who sends: message envelopes, write bodies, port lines, queries, base64.
+// What the agent reads before it knows who sends: message envelopes, write bodies, port lines, queries,
+// base64.
 #include <cstdio>
 #include <cstdlib>
 
@@ -24,12 +25,14 @@ void check_write_body(std::string_view input) {
   if (slow.is_discarded() || !slow.is_object()) return;
   require(quick.has_value(), "an object that JSON accepts is accepted");
   std::size_t contents = 0;
-  for (std::size_t at = input.find("\"content\""); at != std::string_view::npos; at = input.find("\"content\"", at + 1)) {
+  for (std::size_t at = input.find("\"content\""); at != std::string_view::npos;
+       at = input.find("\"content\"", at + 1)) {
     ++contents;
   }
   const auto content = slow.find("content");
   if (contents != 1 || content == slow.end() || !content->is_string()) return;
-  require(quick->has_content && quick->content == content->get_ref<const std::string&>(), "the content is the same");
+  require(quick->has_content && quick->content == content->get_ref<const std::string&>(),
+          "the content is the same");
 }
 
 void check_message(std::string_view input) {
@@ -65,6 +68,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Json read = Json::parse(literal, nullptr, false);
   require(read.is_string() && read.get_ref<const std::string&>() == text, "a JSON string comes back");
   const std::size_t cut = input.find('\n');
-  if (cut != std::string_view::npos && size < 256) (void)glob_match(input.substr(0, cut), input.substr(cut + 1));
+  if (cut != std::string_view::npos && size < 256)
+    (void)glob_match(input.substr(0, cut), input.substr(cut + 1));
   return 0;
 }

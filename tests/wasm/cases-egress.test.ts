@@ -12,11 +12,11 @@ interface Case {
   alternatives?: Row[];
 }
 
-const folder = new URL("../vectors/cases/", import.meta.url);
+const folder = `${import.meta.dirname}/../vectors/cases`;
 const AREAS = /^(env|egr|sec|oai|bkp|exe|prc|fil|ses|eng)-|^cfg-0[137]\.json$/;
 const cases = readdirSync(folder)
   .filter((name) => name.endsWith(".json") && AREAS.test(name))
-  .map((name): Case => JSON.parse(readFileSync(new URL(name, folder), "utf8")));
+  .map((name): Case => JSON.parse(readFileSync(`${folder}/${name}`, "utf8")));
 
 const core = await loadCore();
 

@@ -111,13 +111,8 @@ const adapters: Record<string, Adapter> = {
   "config.sleepAfter": ({ values }: { values: unknown[] }) => ({
     results: values.map((value) => attempt(() => ({ seconds: core.validateSleepAfter(value) }))),
   }),
-  "config.migrate": ({
-    applied,
-    instanceTypes,
-  }: {
-    applied: WranglerMigration[];
-    instanceTypes: string[];
-  }) => attempt(() => migrate(applied, instanceTypes)),
+  "config.migrate": ({ applied, instanceTypes }: { applied: WranglerMigration[]; instanceTypes: string[] }) =>
+    attempt(() => migrate(applied, instanceTypes)),
 };
 
 it.each(readCases(new Set(Object.keys(adapters))))("$id: $why", (one) => {

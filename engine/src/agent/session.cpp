@@ -286,8 +286,8 @@ void Session::start_stop(std::uint64_t since) {
   }(shared_from_this(), since));
 }
 
-/// Ends what the command has started, and the shell itself when it does not come back by that. No other command
-/// begins before this is through: it could not tell their processes apart.
+/// Ends what the command has started, and the shell itself when it does not come back by that. No other
+/// command begins before this is through: it could not tell their processes apart.
 Task<void> Session::stop_command(std::uint64_t since) {
   const ProcessTree tree{pid_, false, since};
   const auto give_up = Clock::now() + kStopLimit;

@@ -1,6 +1,7 @@
 /** One call of the SDK's surface on its way to the sandbox's object. */
-import { onWire } from "../worker/wire.ts";
+
 import { KILLED } from "../worker/sandbox/object.ts";
+import { onWire } from "../worker/wire.ts";
 import { bridgeArguments } from "./bridge.ts";
 import { detachCallbacks, runCallbacks } from "./process-callbacks.ts";
 import type { SandboxTarget } from "./sandbox-target.ts";

@@ -53,7 +53,7 @@ export interface SandboxHandle extends Omit<ISandbox, "mountBucket" | "unmountBu
     env?: Record<string, string>;
     cwd?: string;
   }): Promise<ExecutionSession>;
-  terminal(request: Request, options?: { cols?: number; rows?: number }): Promise<Response>;
+  getSession(id: string): Promise<ExecutionSession>;
   readonly processor: {
     snapshot(): Promise<SandboxState>;
     waitUntilEvent(options: { type?: string; offset?: number; timeoutMs?: number }): Promise<SandboxEvent>;

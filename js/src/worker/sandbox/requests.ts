@@ -25,7 +25,11 @@ export async function callMethod(target: object, method: string, args: unknown[]
   const found: unknown = Reflect.get(target, method, target);
   if (typeof found !== "function") throw invalidArgument("method", method, "one that this SDK has");
   const calls: Promise<unknown>[] = [];
-  const answer: unknown = await Reflect.apply(found, target, args.map((value) => noted(value, calls)));
+  const answer: unknown = await Reflect.apply(
+    found,
+    target,
+    args.map((value) => noted(value, calls)),
+  );
   // An answer and a callback travel on their own: what was called back has arrived before the call ends.
   await Promise.all(calls);
   return answer;
@@ -40,6 +44,7 @@ function noted(value: unknown, calls: Promise<unknown>[]): unknown {
       return done;
     };
   }
-  if (typeof value !== "object" || value === null || Object.getPrototypeOf(value) !== Object.prototype) return value;
+  if (typeof value !== "object" || value === null || Object.getPrototypeOf(value) !== Object.prototype)
+    return value;
   return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, noted(member, calls)]));
 }
