@@ -6,8 +6,6 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 
 const root = new URL("..", import.meta.url).pathname;
-const target = `${root}build/package`;
-
 /** What has to be built before: see setup.sh. */
 const parts = ["dist/js/index.js", "dist/wasm/core.wasm", "dist/worker/index.js", "dist/engine/sandboxd"];
 
@@ -24,8 +22,8 @@ interface Manifest {
 
 const readManifest = (folder: string): Manifest => JSON.parse(readFileSync(`${folder}/package.json`, "utf8"));
 
-/** Packs both into `build/package` and gives their paths. */
-export function buildPackage(): Tarballs {
+/** Packs both into a folder, which is emptied first, and gives their paths. */
+export function buildPackage(target: string): Tarballs {
   const missing = parts.filter((part) => !existsSync(`${root}${part}`));
   if (missing.length > 0) throw new Error(`not built: ${missing.join(", ")}; run bash scripts/setup.sh`);
   rmSync(target, { recursive: true, force: true });
@@ -33,7 +31,7 @@ export function buildPackage(): Tarballs {
 
   const engine = `${target}/linux-x64`;
   stageEngine(engine);
-  return { main: pack(root), engine: pack(engine) };
+  return { main: pack(root, target), engine: pack(engine, target) };
 }
 
 function stageEngine(folder: string): void {
@@ -54,7 +52,7 @@ function stageEngine(folder: string): void {
   writeFileSync(`${folder}/package.json`, `${JSON.stringify(published, null, 2)}\n`);
 }
 
-function pack(folder: string): string {
+function pack(folder: string, target: string): string {
   const args = ["pack", "--json", "--ignore-scripts", "--pack-destination", target];
   const answer = execFileSync("npm", args, {
     cwd: folder,
@@ -66,4 +64,4 @@ function pack(folder: string): string {
   return `${target}/${packed.filename}`;
 }
 
-if (import.meta.main) console.log(Object.values(buildPackage()).join("\n"));
+if (import.meta.main) console.log(Object.values(buildPackage(`${root}build/package`)).join("\n"));

@@ -1,5 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 import { build } from "esbuild";
 import { publint } from "publint";
 import { formatMessage } from "publint/utils";
@@ -14,7 +15,8 @@ const project = (name: string, example?: string) => {
   return folder;
 };
 afterAll(() => {
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+  folders.push(dirname(packed().main));
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
 });
 
 const listed = (tarball: string) =>

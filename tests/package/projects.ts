@@ -21,9 +21,9 @@ export interface Finished {
 
 let tarballs: Tarballs | undefined;
 
-/** Packs once a run. */
+/** Packs once a run, apart from other runs on this tree. */
 export function packed(): Tarballs {
-  tarballs ??= buildPackage();
+  tarballs ??= buildPackage(mkdtempSync(join(tmpdir(), "package-tarballs-")));
   return tarballs;
 }
 
