@@ -35,7 +35,8 @@ export async function tlsIdentity(names: string[]): Promise<TlsIdentity> {
   const validity = { notBefore: new Date(Date.now() - 60_000), notAfter: new Date(Date.now() + 86_400_000) };
   const caKeys = await keyPair();
   const ca = await x509.X509CertificateGenerator.createSelfSigned({
-    name: "CN=Test upstreams",
+    // Authorities of one name would be taken for each other.
+    name: `CN=Test upstreams ${crypto.randomUUID()}`,
     keys: caKeys,
     signingAlgorithm: algorithm,
     ...validity,
@@ -62,7 +63,7 @@ export async function tlsIdentity(names: string[]): Promise<TlsIdentity> {
     ],
   });
   return {
-    caPem: ca.toString("pem"),
+    caPem: `${ca.toString("pem")}\n`,
     certPem: certificate.toString("pem"),
     keyPem: await privateKeyPem(keys.privateKey),
   };

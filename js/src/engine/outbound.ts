@@ -162,14 +162,17 @@ export class Outbound {
       timeout: 0,
       setHost: false,
     };
-    if (!destination.tls) return bounded(request({ ...options, agent: this.#agents.plain }), host);
+    // A server that refuses an upgrade closes the connection, and one that agrees takes it: neither can be kept.
+    const upgrade = incoming.headers.upgrade !== undefined;
+    if (!destination.tls)
+      return bounded(request({ ...options, agent: upgrade ? false : this.#agents.plain }), host);
     const named = isIP(host) === 0;
     return bounded(
       secureRequest({
         ...options,
         ...(destination.upstream ? { secureContext: this.#upstreamTrust } : {}),
         // Kept connections are told apart by the name of the server; a literal address has none.
-        agent: named && (destination.upstream ? this.#agents.upstream : this.#agents.secure),
+        agent: named && !upgrade && (destination.upstream ? this.#agents.upstream : this.#agents.secure),
         servername: named ? host : "",
         checkServerIdentity: (_address, certificate) => checkServerIdentity(host, certificate),
       }),

@@ -7,6 +7,9 @@
 /** Between TERM and KILL, and again until the killed are gone: steps of a tenth of a second. */
 const GRACE_STEPS = 15;
 
+/** The kernel takes no argument of 128 KiB; in characters, any of which may be four bytes. */
+const LARGEST_ARGUMENT = 30_000;
+
 const WATCH = `
 left() {
   if command -v ps >/dev/null; then
@@ -39,10 +42,12 @@ function folder(id: string): string {
 /** `id` names this run; it must not repeat within a container. */
 export function withDeadline(command: string, timeoutMs: number, id: string): string {
   const seconds = (timeoutMs / 1000).toFixed(3);
+  const large = command.length > LARGEST_ARGUMENT;
   // A shell reports a child that a signal ended; nobody asked about these.
   return `(
 __d=${folder(id)}
-setsid /bin/bash -c ${quote(command)} </dev/null & __p=$!
+${large ? `printf %s ${quote(command)} >"$__d.sh"` : ":"}
+setsid /bin/bash ${large ? '"$__d.sh"' : `-c ${quote(command)}`} </dev/null & __p=$!
 setsid /bin/bash -c ${quote(WATCH)} deadline "$__d" "$__p" ${seconds} </dev/null >/dev/null 2>&1 & __w=$!
 { wait "$__p"; __s=$?; } 2>/dev/null
 if mkdir "$__d" 2>/dev/null; then
@@ -51,7 +56,7 @@ else
   wait "$__w"; __s=124
   echo ${quote(`the command did not end within ${timeoutMs} ms and was ended with its process group`)} >&2
 fi
-rm -rf "$__d"
+rm -rf "$__d" "$__d.sh"
 exit "$__s"
 )`;
 }
