@@ -80,11 +80,12 @@ describe.each(pages)("%s", (page) => {
         else if (/^import /m.test(block.code)) await runProgram(block);
         else await runScript(block, itx);
       } catch (error) {
+        await terminal.itx(["dev", "--stop"]);
         throw new Error(`${block.at}: ${error instanceof Error ? error.message : String(error)}`, {
           cause: error,
         });
       }
     }
-    if (needsServer) expect((await terminal.itx(["dev", "--stop"])).status).toBe(0);
+    expect((await terminal.itx(["dev", "--stop"])).status).toBe(0);
   });
 });

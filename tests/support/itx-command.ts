@@ -25,12 +25,12 @@ export class Terminal {
 
   get env(): NodeJS.ProcessEnv {
     const { ITX_URL, ITX_TOKEN, ITX_CONTEXT, ...rest } = process.env;
-    return { ...rest, PATH: `${this.#bin}:${process.env.PATH}`, NO_COLOR: "1" };
+    return { ...rest, PATH: `${this.#bin}:${process.env.PATH}`, NO_COLOR: "1", REPOSITORY: root };
   }
 
   /** A line of bash. */
   sh(line: string, input = ""): Promise<Outcome> {
-    return this.#run("bash", ["-euo", "pipefail", "-c", line], input);
+    return this.#run("bash", ["--norc", "-euo", "pipefail", "-c", line], input);
   }
 
   itx(args: string[], input = ""): Promise<Outcome> {

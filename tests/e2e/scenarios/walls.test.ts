@@ -1,4 +1,4 @@
-/** fil-e2, eng-e2 and the walls: what a sandbox can see, and what one does to another. */
+/** fil-e2 and the walls: what a sandbox can see. What one does to another is in tests/engine/launcher-limits. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -68,7 +68,8 @@ describe("fil-e2: no way of naming a file reaches the host's", () => {
     const { stdout } = await sandbox.exec(search);
     expect(stdout).not.toContain(CONTENT);
     expect(stdout).not.toContain("package.json");
-    expect(stdout).not.toMatch(/^root:[^:]*:\d+:/m);
+    // Its own shadow names the users of the image, and holds no hash of a password.
+    expect(stdout).not.toMatch(/^[^:\n]+:\$/m);
     const hostOnly = Object.entries(process.env).filter(
       ([name, value]) => /KEY|TOKEN|SECRET|HOME|PWD|USER/.test(name) && value,
     );
@@ -86,31 +87,6 @@ describe("fil-e2: no way of naming a file reaches the host's", () => {
     expect(map?.split(/\s+/)[0]).toBe("0");
     expect(Number(map?.split(/\s+/)[1])).toBeGreaterThan(0);
     expect(Number(processes)).toBeLessThan(12);
-    expect(init).toBe("sandboxd");
-  });
-});
-
-describe("eng-e2: one sandbox hurts only itself", () => {
-  test("a fork bomb, a memory hog and a disk filler, while the others answer", async () => {
-    const names = ["bomb", "hog", "filler", "calm-1", "calm-2"];
-    const [bomb, hog, filler, ...calm] = await Promise.all(
-      names.map((name) => itx.sandboxes.get(`/sandboxes/${name}`).create({ instanceType: "lite" })),
-    );
-    if (bomb === undefined || hog === undefined || filler === undefined) throw new Error("five were created");
-    const harm = Promise.allSettled([
-      bomb.exec("f() { f | f & }; f; sleep 3", { timeout: 15_000 }),
-      hog.exec("python3 -c 'x = bytearray(2_000_000_000); print(len(x))'", { timeout: 60_000 }),
-      filler.exec("head -c 3000000000 /dev/zero > /workspace/fill; echo $?", { timeout: 60_000 }),
-    ]);
-    for (let round = 0; round < 5; round++)
-      for (const sandbox of calm)
-        expect((await sandbox.exec("echo ok", { timeout: 60_000 })).stdout).toBe("ok\n");
-    const [, memory, disk] = await harm;
-    if (memory?.status === "fulfilled") expect(memory.value.exitCode).not.toBe(0);
-    if (disk?.status === "fulfilled") expect(disk.value.stdout).not.toBe("0\n");
-    await Promise.all([bomb, hog, filler].map((sandbox) => sandbox.kill()));
-    for (const sandbox of [bomb, hog, filler])
-      expect((await sandbox.exec("echo again")).stdout).toBe("again\n");
-    await Promise.all([bomb, hog, filler, ...calm].map((sandbox) => sandbox.destroy()));
+    expect(init).toBe("sandboxd-init");
   });
 });

@@ -27,8 +27,10 @@ import { whenUsed } from "./work.ts";
 export type SandboxEnv = WorkerEnv & EngineEnv & EffectVariables;
 
 const STATE_KEY = "lifecycle";
-/** The next turn: the answer to a kill may go with the object, and its caller takes that for an answer. */
+/** After this turn, in which the kill is noted. */
 const ABORT_DELAY_MS = 0;
+/** Far beyond what an abort takes. */
+const ABORT_LIMIT_MS = 5_000;
 
 /** The library notes an exit some turns after it; how often and how long to look. */
 const EXIT_NOTICE_MS = 2;
@@ -95,8 +97,10 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
   }
 
   /** Ends this object's memory and everything it was doing; the container lives on. */
+  /** The abort is the answer: whoever calls next meets a new object, never one that is about to go. */
   async kill(): Promise<void> {
     await this.#ask({ kind: "kill" });
+    await new Promise((resolve) => setTimeout(resolve, ABORT_LIMIT_MS));
   }
 
   override async destroy(): Promise<void> {
