@@ -1,9 +1,18 @@
-import { defineConfig } from "vitest/config";
+import { configDefaults, defineConfig } from "vitest/config";
+
+/** Minutes each: `npm run test:long` runs these. */
+const long = [
+  "tests/worker/fault-injection.test.ts",
+  "tests/wasm/garbage.test.ts",
+  "tests/engine/agent*.test.ts",
+  "tests/e2e/demo.test.ts",
+];
 
 // Real workerd and real sandboxes share two cores in CI: one file at a time, and limits that only a hang can reach.
 export default defineConfig({
   test: {
-    include: ["tests/**/*.test.ts"],
+    include: process.env.LONG === "1" ? long : ["tests/**/*.test.ts"],
+    exclude: process.env.LONG === "1" ? configDefaults.exclude : [...configDefaults.exclude, ...long],
     fileParallelism: false,
     testTimeout: 120_000,
     hookTimeout: 180_000,
