@@ -1,5 +1,5 @@
-// The C library of a build for size copies byte by byte, which made half the time of a large call. WebAssembly has
-// instructions for it, which these builtins become with -mbulk-memory.
+// The C library of a build for size copies byte by byte, which made half the time of a large call.
+// WebAssembly has instructions for it, which these builtins become with -mbulk-memory.
 #include <cstddef>
 
 extern "C" {
