@@ -6,6 +6,7 @@ const long = [
   "tests/wasm/garbage.test.ts",
   "tests/engine/agent*.test.ts",
   "tests/e2e/demo.test.ts",
+  "tests/soak/kill-nine.test.ts",
 ];
 
 // Real workerd and real sandboxes share two cores in CI: one file at a time, and limits that only a hang can reach.
