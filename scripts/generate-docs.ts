@@ -3,6 +3,8 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import type { Command } from "commander";
 import { createProgram } from "../js/src/cli/main.ts";
 import { type Core, loadCore } from "../js/src/core/index.ts";
+import { shellErrors } from "../js/src/worker/errors.ts";
+import { sdkNextSteps } from "../js/src/worker/sdk-errors.ts";
 
 const root = new URL("..", import.meta.url).pathname;
 const core = await loadCore();
@@ -28,18 +30,23 @@ function instanceTypesPage(core: Core): string {
 }
 
 function errorsPage(core: Core): string {
-  const rows = core
-    .errorCatalogue()
-    .map(({ code, status, retryable, meaning }) => [
-      `\`${code}\``,
-      status,
-      retryable ? "yes" : "no",
-      meaning,
-    ]);
+  const own = core.errorCatalogue();
+  const known = new Set(own.map(({ code }) => code));
+  const shell = Object.entries(shellErrors).filter(([code]) => !known.has(code));
+  const rows = [...own, ...shell.map(([code, info]) => ({ code, ...info }))].map(
+    ({ code, status, retryable, meaning }) => [`\`${code}\``, status, retryable ? "yes" : "no", meaning],
+  );
+  const sdkRows = Object.entries(sdkNextSteps).map(([code, step]) => [`\`${code}\``, step]);
   return `${header("Errors")}
 Every refusal is a \`SandboxError\` with \`code\`, \`message\`, \`details\`, \`status\` and \`retryable\`, also over RPC.
 
 ${table(["code", "HTTP status", "retryable", "when"], rows)}
+
+## The SDK's own
+
+What happens inside the container is told with the SDK's codes; these come with a next step.
+
+${table(["code", "what to do next"], sdkRows)}
 `;
 }
 

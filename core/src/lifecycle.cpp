@@ -21,6 +21,7 @@ constexpr std::array kFences{
     Fence{"unmountBucket", "nothing can be mounted; /workspace persists by itself"},
     Fence{"exposePort", "use tunnels (tunnels.get(port)) to reach a port from outside"},
     Fence{"unexposePort", "use tunnels.destroy(...)"},
+    Fence{"getExposedPorts", "use tunnels.list()"},
     Fence{"setOutboundHandler", kUseDoor},
     Fence{"setOutboundByHost", kUseDoor},
     Fence{"setOutboundByHosts", kUseDoor},

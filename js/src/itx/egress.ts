@@ -82,6 +82,13 @@ function asRequest(request: Request | string): Request {
   } catch {
     throw invalidArgument("request", request, "an absolute URL, such as https://example.com/");
   }
+  if (!/^https?:/.test(made.url)) {
+    throw invalidArgument(
+      "request",
+      made.url,
+      "an http or https URL; a WebSocket's is one with an Upgrade header",
+    );
+  }
   // Only the engine and the sandboxes' own handlers may say these.
   made.headers.delete(callerHeader);
   made.headers.delete(connectionHeader);

@@ -2,7 +2,7 @@ import { RpcTarget } from "cloudflare:workers";
 import { projectStub, secretStub } from "../worker/project/stubs.ts";
 import type { SecretDescription } from "../worker/secret/types.ts";
 import { onWire } from "../worker/wire.ts";
-import { optionsArgument } from "./arguments.ts";
+import { optionsArgument, stringArgument } from "./arguments.ts";
 import type { ItxContext } from "./context.ts";
 
 /** The project's secrets: what is set can be used towards its origins, and never read again. */
@@ -16,7 +16,7 @@ export class Secrets extends RpcTarget {
 
   /** A local address: nothing is read or written. */
   get(path: string): SecretHandle {
-    return new SecretHandle(this.#context, this.#context.core.assertSecretPath(path));
+    return new SecretHandle(this.#context, this.#context.core.assertSecretPath(stringArgument("path", path)));
   }
 
   /** Every secret of the project, in the order of paths; never material. */

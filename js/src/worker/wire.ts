@@ -6,6 +6,7 @@ import { SandboxError } from "../core/error.ts";
 import { shellError, shellErrors } from "./errors.ts";
 import { log } from "./log.ts";
 import { count } from "./metrics.ts";
+import { withNextStep } from "./sdk-errors.ts";
 
 export interface WireFields {
   code: string;
@@ -24,7 +25,11 @@ export function wireError(error: unknown): SandboxError {
   if (fields !== undefined) return new SandboxError(fields);
   const unknown = error instanceof TypeError ? UNKNOWN_METHOD.exec(error.message)?.[1] : undefined;
   if (unknown !== undefined)
-    return shellError("unknown_method", `there is no method ${unknown}`, { method: unknown });
+    return shellError(
+      "unknown_method",
+      `there is no method ${unknown}; __describe() of a sandbox lists the ones it has`,
+      { method: unknown },
+    );
   count("errors_internal");
   log("error", "call failed", { error: error instanceof Error ? error : new Error(String(error)) });
   const message = error instanceof Error ? error.message : String(error);
@@ -67,7 +72,13 @@ function sdkFields(response: unknown, message: string): WireFields | undefined {
   const { code, context, httpStatus } = record(response);
   if (typeof code !== "string") return undefined;
   const status = typeof httpStatus === "number" ? httpStatus : shellErrors.internal_error.status;
-  return { code, message, details: record(context), status, retryable: status === 503 };
+  return {
+    code,
+    message: withNextStep(code, message),
+    details: record(context),
+    status,
+    retryable: status === 503,
+  };
 }
 
 function record(value: unknown): Record<string, unknown> {

@@ -38,7 +38,6 @@ const internalMethods: ReadonlySet<string> = new Set([
 /** Answered from the object's own storage: they need a sandbox, but no container. */
 const storageMethods: ReadonlySet<string> = new Set([
   "getContainerPlacementId",
-  "getExposedPorts",
   "getState",
   "isPortExposed",
   "listSchedules",

@@ -3,10 +3,10 @@ import type { LifecycleRequest, LifecycleState } from "../../core/types-lifecycl
 import { invalidArgument } from "../errors.ts";
 
 export function setEnvVarsRequest(
-  changes: Record<string, string | null | undefined>,
+  changes: unknown,
   options: { allowRawSecrets?: boolean },
 ): LifecycleRequest {
-  if (typeof changes !== "object" || changes === null) {
+  if (typeof changes !== "object" || changes === null || Array.isArray(changes)) {
     throw invalidArgument("envVars", changes, "an object of names and values");
   }
   const given = Object.entries(changes).map(([key, value]) => [key, value ?? null] as const);

@@ -20,6 +20,7 @@ import { OwnProjection, type ProjectionWait } from "./own-projection.ts";
 import { Publisher } from "./publisher.ts";
 import { callMethod, isLeaving, setEnvVarsRequest } from "./requests.ts";
 import { schemaOf } from "./schema.ts";
+import { checkArguments } from "./sdk-arguments.ts";
 import { isCallable, isSessionCallable, sdkMethods } from "./surface.ts";
 import { installDeadlines } from "./timed-exec.ts";
 import { whenUsed } from "./work.ts";
@@ -135,7 +136,7 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
 
   async invoke(request: InvokeArguments): Promise<unknown> {
     this[check]("born");
-    const { shell } = this.#need();
+    const { core, shell } = this.#need();
     const { projectId, path, method, args, sessionId } = request;
     const identity = { projectId, path };
     if (sessionId !== undefined) {
@@ -145,11 +146,13 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
     if (!isCallable(method)) throw invalidArgument("method", method, "a public method of a sandbox");
     if (method === "destroy") return shell.ask({ kind: "destroy" }, identity);
     shell.assertCreated(identity);
+    checkArguments(core, method, args);
     return callMethod(this, method, args);
   }
 
   async #invokeInSession(sessionId: string, method: string, args: unknown[]): Promise<unknown> {
     if (!isSessionCallable(method)) throw invalidArgument("method", method, "a method of a session");
+    checkArguments(this.#need().core, method === "setEnvVars" ? "session.setEnvVars" : method, args);
     const session: object = await this.getSession(sessionId);
     return callMethod(session, method, args);
   }

@@ -1,0 +1,200 @@
+/** What a client gets for wrong input: every method is called with a spread of wrong arguments, and no refusal is a fault. */
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { lifecycleMethods, sdkMethods, sessionMethods } from "../../js/src/worker/sandbox/surface.ts";
+import { startTestServer, type TestServer } from "../support/server.ts";
+
+let server: TestServer;
+let itx: Awaited<ReturnType<TestServer["itx"]>>;
+let sandbox: object;
+let session: object;
+
+beforeAll(async () => {
+  server = await startTestServer();
+  itx = await server.itx("prj_errors");
+  const made = await itx.sandboxes.get("/sandboxes/main").create({ instanceType: "basic" });
+  sandbox = made;
+  session = await made.createSession({ id: "errors" });
+});
+afterAll(() => server.close());
+
+/** A client in JavaScript has no types to stop it. */
+function call(target: object, method: string, ...args: unknown[]): object {
+  return Reflect.apply(Reflect.get(target, method), target, args);
+}
+
+async function ask(target: object, method: string, ...args: unknown[]): Promise<unknown> {
+  return call(target, method, ...args);
+}
+
+const LONG = "x".repeat(70_000);
+const wrong: readonly unknown[][] = [
+  ...[
+    [],
+    [undefined],
+    [null],
+    [7],
+    [-1],
+    [""],
+    [{}],
+    [[]],
+    [true],
+    ["/nope/x"],
+    ["a\0b"],
+    ["no-such-id"],
+    [LONG],
+  ],
+  ...[
+    ["/workspace", 7],
+    ["/workspace", "x", 7],
+    ["/tmp/f", 9],
+    ["/tmp/f", "x", { encoding: "utf-99" }],
+  ],
+  ...[[{ dir: 7 }], [{ id: 7, dir: "/tmp" }], [{ id: "nope", dir: "/workspace" }], [{ env: 7 }]],
+  ...[
+    ["true", { timeout: -1 }],
+    ["true", { env: 7 }],
+    ["true", { env: { "A B": "x" } }],
+    ["true", { cwd: 7 }],
+  ],
+  ...[["get", [7]], ["get", ["x"]], ["get", [3000]], ["destroy", [{}]], ["nope", []], ["get"]],
+];
+/** These end the life that the other calls need; they take no argument. */
+const ending: ReadonlySet<string> = new Set(["destroy", "kill", "sleep", "stop", "restart"]);
+
+const FAULT =
+  /\n\s+at |file:\/\/|\.[cm]?[jt]s:\d|Cannot read prop|is not a function|undefined|\[object|No route/;
+
+async function refusals(target: object, methods: readonly string[]): Promise<string[]> {
+  const bad: string[] = [];
+  for (const method of methods) {
+    for (const args of wrong) {
+      const shown = `${method}(${JSON.stringify(args).slice(1, -1).slice(0, 60)})`;
+      const error = await ask(target, method, ...args).then(
+        () => null,
+        (reason: unknown) => reason,
+      );
+      if (error === null) continue;
+      const { code, message, status, retryable } = Object(error);
+      if (typeof code !== "string" || /^(internal_error|unknown_error)$/i.test(code) || FAULT.test(message)) {
+        bad.push(`${shown}: ${code}: ${String(message).slice(0, 200)}`);
+      }
+      if (typeof status !== "number" || status < 400 || status >= 600 || typeof retryable !== "boolean")
+        bad.push(`${shown}: ${code} has status ${status}, retryable ${retryable}`);
+    }
+  }
+  return bad;
+}
+
+test("no wrong argument of a sandbox's methods is answered by a fault", { timeout: 60_000 }, async () => {
+  const methods = [...lifecycleMethods, ...sdkMethods].filter((method) => !ending.has(method));
+  expect(await refusals(sandbox, methods)).toEqual([]);
+});
+
+test("nor is one of a session's methods", { timeout: 60_000 }, async () => {
+  expect(await refusals(session, sessionMethods)).toEqual([]);
+});
+
+describe("a refusal says what was got, what is allowed and what to do next", () => {
+  const rows: [what: string, call: () => Promise<unknown>, code: string, message: RegExp][] = [
+    [
+      "a sandbox that is not there",
+      () => ask(get("/sandboxes/nope"), "exec", "true"),
+      "sandbox_not_found",
+      /"\/sandboxes\/nope".*create\(\)/,
+    ],
+    [
+      "a path",
+      () => ask(get("/sandboxes/A B"), "exec", "true"),
+      "invalid_path",
+      /"\/sandboxes\/A B".*U\+0020.*\/sandboxes\/main/,
+    ],
+    ["no path", () => ask(get(7), "exec", "true"), "invalid_argument", /path is 7; it must be text/],
+    [
+      "an instance type",
+      () => ask(get("/sandboxes/o"), "create", { instanceType: "huge" }),
+      "invalid_argument",
+      /"huge".*lite, basic/,
+    ],
+    [
+      "a misspelt option",
+      () => ask(get("/sandboxes/o"), "create", { typ: "basic" }),
+      "invalid_argument",
+      /typ.*instanceType/,
+    ],
+    [
+      "a process",
+      () => ask(sandbox, "getProcessLogs", "nope"),
+      "PROCESS_NOT_FOUND",
+      /nope.*listProcesses\(\)/,
+    ],
+    [
+      "a process id",
+      () => ask(sandbox, "killProcess", {}),
+      "invalid_argument",
+      /id is \{\}; it must be an id/,
+    ],
+    ["a file", () => ask(sandbox, "readFile", "/nope"), "FILE_NOT_FOUND", /\/nope.*listFiles\(\)/],
+    ["a folder", () => ask(sandbox, "readFile", "/workspace"), "IS_DIRECTORY", /\/workspace.*listFiles\(\)/],
+    [
+      "a context",
+      () => ask(sandbox, "deleteCodeContext", "nope"),
+      "CONTEXT_NOT_FOUND",
+      /nope.*listCodeContexts\(\)/,
+    ],
+    [
+      "a tunnel's port",
+      () => ask(sandbox, "callTunnels", "get", [80]),
+      "invalid_argument",
+      /port is 80; .*1024 to 65535/,
+    ],
+    [
+      "an option's type",
+      () => ask(sandbox, "startProcess", "true", { cwd: 7 }),
+      "invalid_argument",
+      /options.cwd is 7; it must be text/,
+    ],
+    [
+      "a session's variable",
+      () => ask(session, "setEnvVars", { "A B": "x" }),
+      "invalid_env",
+      /"A B".*a letter or '_'/,
+    ],
+    [
+      "a command's variable",
+      () => ask(sandbox, "exec", "true", { env: { "9": "x" } }),
+      "invalid_env",
+      /"9".*a letter or '_'/,
+    ],
+    [
+      "a snapshot's handle",
+      () => ask(sandbox, "restoreBackup"),
+      "invalid_argument",
+      /backup is missing; it must be an object/,
+    ],
+    ["a method", () => ask(sandbox, "nope"), "unknown_method", /nope.*__describe\(\)/],
+    ["a fenced method", () => ask(sandbox, "exposePort", 8080), "method_fenced", /exposePort.*tunnels/],
+    [
+      "a secret's path",
+      () => ask(secret(undefined), "describe"),
+      "invalid_argument",
+      /path is missing; it must be text/,
+    ],
+    [
+      "a secret that is not there",
+      () => ask(secret("/secrets/x"), "describe"),
+      "secret_not_found",
+      /\/secrets\/x.*set it first/,
+    ],
+    ["a URL", () => ask(itx.egress, "fetch", "ftp://a.test/"), "invalid_argument", /ftp:.*http or https/],
+  ];
+  const get = (path: unknown) => call(itx.sandboxes, "get", path);
+  const secret = (path: unknown) => call(itx.secrets, "get", path);
+
+  test.each(rows)("%s", async (_what, call, code, message) => {
+    const error = await call().then(
+      () => null,
+      (reason: unknown) => Object(reason),
+    );
+    expect(error).toMatchObject({ code, message: expect.stringMatching(message) });
+  });
+});
