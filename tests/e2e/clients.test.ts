@@ -11,10 +11,13 @@ import { startTestServer, type TestServer } from "../support/server.ts";
 import { startHttpUpstream, startTlsUpstream, type Upstream } from "../support/upstream.ts";
 
 const big = Buffer.alloc(3 << 20, "streamed ");
+/** The connections that requests for /kept came on. */
+const kept = new Set<object>();
 const registry = npmRegistry("registry.test", "left-pad-of-tests", "padded");
 
 const listener: RequestListener = (request, response) => {
   if (request.headers.host === "registry.test") return registry(request, response);
+  if (request.url === "/kept") kept.add(request.socket);
   if (request.url === "/big") return void response.end(big);
   if (request.url === "/events") return void sendEvents(response);
   const hash = createHash("sha256");
@@ -124,6 +127,11 @@ test("an upload arrives byte for byte, a download too", async () => {
   expect(echo).toMatchObject({ bytes: 5_000_000, sha256: sum });
   const down = (await run("curl -sS https://api.test/big | sha256sum")).slice(0, 64);
   expect(down).toBe(createHash("sha256").update(big).digest("hex"));
+});
+
+test("the door keeps its connection to an origin, whoever asks next", async () => {
+  for (let i = 0; i < 4; i++) await run("curl -sS https://api.test/kept");
+  expect(kept.size).toBe(1);
 });
 
 test("server-sent events arrive as they are sent", async () => {

@@ -15,7 +15,13 @@ import {
 import { Agent as SecureAgent, request as secureRequest } from "node:https";
 import { createConnection, isIP, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { checkServerIdentity, createSecureContext, rootCertificates, type SecureContext } from "node:tls";
+import {
+  checkServerIdentity,
+  createSecureContext,
+  type PeerCertificate,
+  rootCertificates,
+  type SecureContext,
+} from "node:tls";
 import { maxHeaderBytes, sendError } from "./egress.ts";
 import { answerOn, forward, forwardUpgrade, hasBody, requestHeaders } from "./http-forward.ts";
 import { connectionHeader, engineHeader, engineHeaderPrefix } from "./protocol.ts";
@@ -173,8 +179,14 @@ export class Outbound {
         ...(destination.upstream ? { secureContext: this.#upstreamTrust } : {}),
         // Kept connections are told apart by the name of the server; a literal address has none.
         agent: named && !upgrade && (destination.upstream ? this.#agents.upstream : this.#agents.secure),
-        servername: named ? host : "",
-        checkServerIdentity: (_address, certificate) => checkServerIdentity(host, certificate),
+        // A connection is kept only for requests with the very same check; for a name it is Node's own, by the server's name.
+        ...(named
+          ? { servername: host }
+          : {
+              servername: "",
+              checkServerIdentity: (_address: string, certificate: PeerCertificate) =>
+                checkServerIdentity(host, certificate),
+            }),
       }),
       host,
     );

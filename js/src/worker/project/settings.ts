@@ -23,6 +23,8 @@ const MAX_SECRETS = 1_000;
 export class ProjectSettings {
   readonly #storage: DurableObjectStorage;
   #compiled: EgressPolicy | null = null;
+  /** Asked for by every request that wants out; only this object changes it. */
+  #gateway: GatewaySettings | null = null;
 
   constructor(storage: DurableObjectStorage) {
     this.#storage = storage;
@@ -51,7 +53,11 @@ export class ProjectSettings {
   }
 
   async gateway(): Promise<GatewaySettings> {
-    return (await this.#storage.get<GatewaySettings>("gateway")) ?? { enabled: true, cacheTtlSeconds: null };
+    if (this.#gateway !== null) return this.#gateway;
+    const stored = await this.#storage.get<GatewaySettings>("gateway");
+    // Another call may have set it while this one read.
+    this.#gateway ??= stored ?? { enabled: true, cacheTtlSeconds: null };
+    return this.#gateway;
   }
 
   async setGateway(settings: unknown): Promise<GatewaySettings> {
@@ -68,6 +74,7 @@ export class ProjectSettings {
     }
     const checked: GatewaySettings = { enabled, cacheTtlSeconds };
     await this.#storage.put("gateway", checked);
+    this.#gateway = checked;
     return checked;
   }
 
