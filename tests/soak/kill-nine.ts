@@ -12,6 +12,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { connect, type ItxConnection } from "../../js/src/node/client.ts";
 import type { SandboxHandle } from "../../js/src/node/itx.ts";
+import { seededRandom } from "../support/random.ts";
 import { alive, descendants, mountsUnder } from "./processes.ts";
 
 export interface Limits {
@@ -29,17 +30,6 @@ export interface Outcome {
 const targets = ["agent", "workerd", "host", "everything"] as const;
 type Target = (typeof targets)[number];
 const verbs = ["create", "exec", "sleep", "restart", "destroy"] as const;
-
-/** mulberry32: small, seeded, good enough to choose moments. */
-function random(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-  };
-}
 
 /** What a client was told of one sandbox, and what may also be true since a call was cut off. */
 interface Known {
@@ -64,7 +54,7 @@ class Soak {
   #count = 0;
 
   constructor(seed: number) {
-    this.#random = random(seed);
+    this.#random = seededRandom(seed);
   }
 
   #pick<T>(values: readonly T[]): T {
