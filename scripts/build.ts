@@ -1,37 +1,11 @@
 /** Builds what setup.sh stamps as "javascript": the Worker bundle with its wasm module beside it, and dist/js for the package. */
 import { execFileSync } from "node:child_process";
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { build } from "esbuild";
+import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { bundleWorker } from "./bundle-worker.ts";
 
 const root = new URL("..", import.meta.url).pathname;
 
-mkdirSync(`${root}dist/worker`, { recursive: true });
-await build({
-  absWorkingDir: root,
-  entryPoints: ["js/src/worker/index.ts"],
-  outfile: "dist/worker/index.js",
-  bundle: true,
-  format: "esm",
-  platform: "neutral",
-  target: "es2023",
-  mainFields: ["module", "main"],
-  conditions: ["workerd", "worker", "browser", "import"],
-  external: ["cloudflare:*", "node:*"],
-  plugins: [
-    {
-      name: "wasm-module",
-      // Workers may not compile wasm from bytes: the module stays an import, resolved beside the bundle.
-      setup(pluginBuild) {
-        pluginBuild.onResolve({ filter: /\.wasm$/ }, () => ({ path: "./core.wasm", external: true }));
-      },
-    },
-  ],
-  // The libraries key their handlers by class name.
-  keepNames: true,
-  sourcemap: "linked",
-  logLevel: "warning",
-});
-cpSync(`${root}dist/wasm/core.wasm`, `${root}dist/worker/core.wasm`);
+await bundleWorker("js/src/worker/index.ts", `${root}dist/worker`);
 
 rmSync(`${root}dist/js`, { recursive: true, force: true });
 execFileSync("tsc", ["-p", "tsconfig.json"], { cwd: root, stdio: "inherit" });

@@ -92,4 +92,4 @@ build_engine() {
 step sandboxd "$(find CMakeLists.txt CMakePresets.json engine -type f | hash_files)" build_engine
 
 build_js() { node scripts/build.ts; }
-step javascript "$( (find js scripts/build.ts tsconfig.json package.json -type f; find dist/wasm -type f) | hash_files)" build_js
+step javascript "$( (find js scripts/build.ts scripts/bundle-worker.ts tsconfig.json package.json -type f; find dist/wasm -type f) | hash_files)" build_js

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import type { RequestListener } from "node:http";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { WebSocketServer } from "ws";
-import type { SandboxHandle } from "../../js/src/node/itx.ts";
+import type { Itx, SandboxHandle } from "../../js/src/node/itx.ts";
 import { bundleForNode } from "../support/bundle.ts";
 import { npmRegistry } from "../support/npm-registry.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
@@ -55,6 +55,7 @@ let tls: Upstream;
 let plain: Upstream;
 let sockets: WebSocketServer;
 let server: TestServer;
+let itx: Itx;
 let sandbox: SandboxHandle;
 
 beforeAll(async () => {
@@ -77,7 +78,7 @@ beforeAll(async () => {
     },
     upstreamCa: tls.caPem,
   });
-  const itx = await server.itx("prj_clients");
+  itx = await server.itx("prj_clients");
   sandbox = await itx.sandboxes.get("/sandboxes/clients").create({ instanceType: "standard-4" });
 });
 const closes: [number, string][] = [];
@@ -127,6 +128,20 @@ test("an upload arrives byte for byte, a download too", async () => {
   expect(echo).toMatchObject({ bytes: 5_000_000, sha256: sum });
   const down = (await run("curl -sS https://api.test/big | sha256sum")).slice(0, 64);
   expect(down).toBe(createHash("sha256").update(big).digest("hex"));
+});
+
+test.each([
+  ["GET", "https://api.test/f?x=1", undefined],
+  ["POST", "https://api.test/f", undefined],
+  ["POST", "http://plain.test/f", "some text"],
+  ["DELETE", "https://203.0.113.9/f", undefined],
+])("itx.egress.fetch: %s %s", async (method, url, body) => {
+  const response = await itx.egress.fetch(new Request(url, { method, body: body ?? null }));
+  const { host, pathname, search } = new URL(url);
+  expect(await response.json()).toMatchObject({
+    ...{ method, url: pathname + search, host },
+    bytes: body?.length ?? 0,
+  });
 });
 
 test("the door keeps its connection to an origin, whoever asks next", async () => {

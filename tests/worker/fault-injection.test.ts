@@ -6,7 +6,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Itx } from "../../js/src/node/index.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
-import { buildFaultWorker } from "./support/fault-worker.ts";
+import { buildTestWorker } from "./support/test-worker.ts";
 
 const project = "prj_faults";
 const SAMPLE = 24;
@@ -16,7 +16,7 @@ let server: TestServer;
 let itx: Itx;
 
 beforeAll(async () => {
-  server = await startTestServer({ workerDir: await buildFaultWorker() });
+  server = await startTestServer({ workerDir: await buildTestWorker("tests/worker/fault-entry.ts") });
   itx = await server.itx(project);
 });
 

@@ -80,6 +80,8 @@ export class Outbound {
       maxHeaderSize: maxHeaderBytes,
       requestTimeout: 0,
       keepAliveTimeout: 60_000,
+      // What a Worker fetches comes in absolute form, and has a Host of its own only where the Worker set one.
+      requireHostHeader: false,
     });
     server.on("request", (incoming, response) =>
       this.serve(incoming, response, incoming.url ?? "", this.#mayNameAddress(incoming)),
@@ -164,7 +166,10 @@ export class Outbound {
       port: destination.port,
       method: incoming.method,
       path: path.startsWith("/") ? path : `/${path}`,
-      headers: requestHeaders(incoming, isInternal).flat(),
+      headers: [
+        ...(incoming.headers.host === undefined ? ["host", origin.host] : []),
+        ...requestHeaders(incoming, isInternal).flat(),
+      ],
       timeout: 0,
       setHost: false,
     };
