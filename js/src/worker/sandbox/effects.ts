@@ -3,6 +3,7 @@ import type { BackupOptions, Core } from "../../core/types.ts";
 import type { LifecycleEffect, LifecycleSignal, SandboxIdentity } from "../../core/types-lifecycle.ts";
 import type { Connection } from "../project/connections.ts";
 import { type TransferVariables, transferVariables } from "./backups.ts";
+import type { ToldNames } from "./told-names.ts";
 
 /** The handle that the SDK gives for a backup and takes to restore one. */
 export interface BackupHandle {
@@ -38,6 +39,8 @@ export interface EffectWorld {
   readonly variables: EffectVariables;
   identity(): SandboxIdentity;
   connections(): Promise<Connection[]>;
+  /** The names of variables that the running container may hold; kept where an end of this object does not lose them. */
+  readonly toldNames: ToldNames;
   /** A moment between two steps of one effect. */
   checkpoint(point: string): Promise<void>;
 }
@@ -63,7 +66,7 @@ export class Effects {
   async perform(effect: LifecycleEffect): Promise<LifecycleSignal | null> {
     switch (effect.kind) {
       case "boot":
-        return this.#attempt(effect, "bootDone", () => this.#world.sdk.boot());
+        return this.#attempt(effect, "bootDone", () => this.#boot());
       case "restore":
         return this.#restore(effect);
       case "applyEnv":
@@ -141,8 +144,14 @@ export class Effects {
     }
   }
 
+  async #boot(): Promise<void> {
+    // A new container holds no variable.
+    this.#world.toldNames.set([]);
+    await this.#world.sdk.boot();
+  }
+
   async #applyEnv(stored: Record<string, string>): Promise<void> {
-    const { core, sdk } = this.#world;
+    const { core, sdk, toldNames } = this.#world;
     const connections = (await this.#world.connections()).map(({ kind, name, secretPath }) => ({
       integration: kind,
       connection: name,
@@ -151,12 +160,16 @@ export class Effects {
     const discovered = core.githubTokenEnv(connections);
     const env = core.effectiveEnv({ image: {}, discovered, stored, session: {}, command: {} });
     const changes: Record<string, string | undefined> = {};
-    for (const key of Object.keys(this.#env)) if (!Object.hasOwn(env, key)) changes[key] = undefined;
+    const held = new Set([...toldNames.get(), ...Object.keys(this.#env)]);
+    for (const key of held) if (!Object.hasOwn(env, key)) changes[key] = undefined;
     for (const [key, value] of Object.entries(env)) if (this.#env[key] !== value) changes[key] = value;
+    // Noted before they are told: after an end between the two a name too many is unset, and none is forgotten.
+    toldNames.set([...new Set([...held, ...Object.keys(env)])]);
     await this.#world.checkpoint("discovered:connections");
     if (Object.keys(changes).length > 0) await sdk.setEnvVars(changes);
     await this.#world.checkpoint("told:env");
     this.#env = env;
+    toldNames.set(Object.keys(env));
   }
 
   async #openSession(delayMs: number): Promise<void> {

@@ -23,6 +23,7 @@ import { schemaOf } from "./schema.ts";
 import { checkArguments } from "./sdk-arguments.ts";
 import { isCallable, isSessionCallable, sdkMethods } from "./surface.ts";
 import { installDeadlines } from "./timed-exec.ts";
+import { storedNames } from "./told-names.ts";
 import { whenUsed } from "./work.ts";
 
 export type SandboxEnv = WorkerEnv & EngineEnv & EffectVariables;
@@ -299,6 +300,7 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
       variables: this.env,
       identity: () => this.#identity(),
       checkpoint: pause,
+      toldNames: storedNames(storage),
       connections: () => projectStub(this.env, core, this.#identity().projectId).listConnections(),
     });
     const shell = new LifecycleShell(
