@@ -5,7 +5,6 @@ const long = [
   "tests/worker/fault-injection.test.ts",
   "tests/wasm/garbage.test.ts",
   "tests/engine/agent*.test.ts",
-  "tests/e2e/demo.test.ts",
   "tests/soak/kill-nine.test.ts",
 ];
 

@@ -1,6 +1,7 @@
 /** What a client gets for wrong input: every method is called with a spread of wrong arguments, and no refusal is a fault. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { lifecycleMethods, sdkMethods, sessionMethods } from "../../js/src/worker/sandbox/surface.ts";
+import { callLoosely, getLoosely } from "../support/loosely.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 
 let server: TestServer;
@@ -16,15 +17,6 @@ beforeAll(async () => {
   session = await made.createSession({ id: "errors" });
 });
 afterAll(() => server.close());
-
-/** A client in JavaScript has no types to stop it. */
-function call(target: object, method: string, ...args: unknown[]): object {
-  return Reflect.apply(Reflect.get(target, method), target, args);
-}
-
-async function ask(target: object, method: string, ...args: unknown[]): Promise<unknown> {
-  return call(target, method, ...args);
-}
 
 const LONG = "x".repeat(70_000);
 const wrong: readonly unknown[][] = [
@@ -69,7 +61,7 @@ async function refusals(target: object, methods: readonly string[]): Promise<str
   for (const method of methods) {
     for (const args of wrong) {
       const shown = `${method}(${JSON.stringify(args).slice(1, -1).slice(0, 60)})`;
-      const error = await ask(target, method, ...args).then(
+      const error = await callLoosely(target, method, ...args).then(
         () => null,
         (reason: unknown) => reason,
       );
@@ -98,97 +90,112 @@ describe("a refusal says what was got, what is allowed and what to do next", () 
   const rows: [what: string, call: () => Promise<unknown>, code: string, message: RegExp][] = [
     [
       "a sandbox that is not there",
-      () => ask(get("/sandboxes/nope"), "exec", "true"),
+      () => callLoosely(get("/sandboxes/nope"), "exec", "true"),
       "sandbox_not_found",
       /"\/sandboxes\/nope".*create\(\)/,
     ],
     [
       "a path",
-      () => ask(get("/sandboxes/A B"), "exec", "true"),
+      () => callLoosely(get("/sandboxes/A B"), "exec", "true"),
       "invalid_path",
       /"\/sandboxes\/A B".*U\+0020.*\/sandboxes\/main/,
     ],
-    ["no path", () => ask(get(7), "exec", "true"), "invalid_argument", /path is 7; it must be text/],
+    ["no path", () => callLoosely(get(7), "exec", "true"), "invalid_argument", /path is 7; it must be text/],
     [
       "an instance type",
-      () => ask(get("/sandboxes/o"), "create", { instanceType: "huge" }),
+      () => callLoosely(get("/sandboxes/o"), "create", { instanceType: "huge" }),
       "invalid_argument",
       /"huge".*lite, basic/,
     ],
     [
       "a misspelt option",
-      () => ask(get("/sandboxes/o"), "create", { typ: "basic" }),
+      () => callLoosely(get("/sandboxes/o"), "create", { typ: "basic" }),
       "invalid_argument",
       /typ.*instanceType/,
     ],
     [
       "a process",
-      () => ask(sandbox, "getProcessLogs", "nope"),
+      () => callLoosely(sandbox, "getProcessLogs", "nope"),
       "PROCESS_NOT_FOUND",
       /nope.*listProcesses\(\)/,
     ],
     [
       "a process id",
-      () => ask(sandbox, "killProcess", {}),
+      () => callLoosely(sandbox, "killProcess", {}),
       "invalid_argument",
       /id is \{\}; it must be an id/,
     ],
-    ["a file", () => ask(sandbox, "readFile", "/nope"), "FILE_NOT_FOUND", /\/nope.*listFiles\(\)/],
-    ["a folder", () => ask(sandbox, "readFile", "/workspace"), "IS_DIRECTORY", /\/workspace.*listFiles\(\)/],
+    ["a file", () => callLoosely(sandbox, "readFile", "/nope"), "FILE_NOT_FOUND", /\/nope.*listFiles\(\)/],
+    [
+      "a folder",
+      () => callLoosely(sandbox, "readFile", "/workspace"),
+      "IS_DIRECTORY",
+      /\/workspace.*listFiles\(\)/,
+    ],
     [
       "a context",
-      () => ask(sandbox, "deleteCodeContext", "nope"),
+      () => callLoosely(sandbox, "deleteCodeContext", "nope"),
       "CONTEXT_NOT_FOUND",
       /nope.*listCodeContexts\(\)/,
     ],
     [
       "a tunnel's port",
-      () => ask(sandbox, "callTunnels", "get", [80]),
+      () => callLoosely(sandbox, "callTunnels", "get", [80]),
       "invalid_argument",
       /port is 80; .*1024 to 65535/,
     ],
     [
       "an option's type",
-      () => ask(sandbox, "startProcess", "true", { cwd: 7 }),
+      () => callLoosely(sandbox, "startProcess", "true", { cwd: 7 }),
       "invalid_argument",
       /options.cwd is 7; it must be text/,
     ],
     [
       "a session's variable",
-      () => ask(session, "setEnvVars", { "A B": "x" }),
+      () => callLoosely(session, "setEnvVars", { "A B": "x" }),
       "invalid_env",
       /"A B".*a letter or '_'/,
     ],
     [
       "a command's variable",
-      () => ask(sandbox, "exec", "true", { env: { "9": "x" } }),
+      () => callLoosely(sandbox, "exec", "true", { env: { "9": "x" } }),
       "invalid_env",
       /"9".*a letter or '_'/,
     ],
     [
       "a snapshot's handle",
-      () => ask(sandbox, "restoreBackup"),
+      () => callLoosely(sandbox, "restoreBackup"),
       "invalid_argument",
       /backup is missing; it must be an object/,
     ],
-    ["a method", () => ask(sandbox, "nope"), "unknown_method", /nope.*__describe\(\)/],
-    ["a fenced method", () => ask(sandbox, "exposePort", 8080), "method_fenced", /exposePort.*tunnels/],
+    ["a method", () => callLoosely(sandbox, "nope"), "unknown_method", /nope.*__describe\(\)/],
+    [
+      "a fenced method",
+      () => callLoosely(sandbox, "exposePort", 8080),
+      "method_fenced",
+      /exposePort.*tunnels/,
+    ],
     [
       "a secret's path",
-      () => ask(secret(undefined), "describe"),
+      () => callLoosely(secret(undefined), "describe"),
       "invalid_argument",
       /path is missing; it must be text/,
     ],
     [
       "a secret that is not there",
-      () => ask(secret("/secrets/x"), "describe"),
+      () => callLoosely(secret("/secrets/x"), "describe"),
       "secret_not_found",
       /\/secrets\/x.*set it first/,
     ],
-    ["a URL", () => ask(itx.egress, "fetch", "ftp://a.test/"), "invalid_argument", /ftp:.*http or https/],
+    [
+      "a URL",
+      () => callLoosely(itx.egress, "fetch", "ftp://a.test/"),
+      "invalid_argument",
+      /ftp:.*http or https/,
+    ],
   ];
-  const get = (path: unknown) => call(itx.sandboxes, "get", path);
-  const secret = (path: unknown) => call(itx.secrets, "get", path);
+  const get = (path: unknown) => getLoosely(itx.sandboxes, "get", path);
+  const secret = (path: unknown) => getLoosely(itx.secrets, "get", path);
 
   test.each(rows)("%s", async (_what, call, code, message) => {
     const error = await call().then(

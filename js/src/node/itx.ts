@@ -1,5 +1,5 @@
 /** The shapes of `itx` as a client sees them: every call is a promise, every stream and handle is remote. */
-import type { ExecutionSession, ISandbox } from "@cloudflare/sandbox";
+import type { ExecutionSession, ISandbox, TunnelInfo, TunnelOptions } from "@cloudflare/sandbox";
 
 /** What `create` takes. The instance type is one of `core.instanceTypes()`; `basic` without one. */
 export interface CreateInput {
@@ -54,6 +54,12 @@ export interface SandboxHandle extends Omit<ISandbox, "mountBucket" | "unmountBu
     cwd?: string;
   }): Promise<ExecutionSession>;
   getSession(id: string): Promise<ExecutionSession>;
+  /** On the embedded engine a tunnel is a loopback URL of the host. */
+  readonly tunnels: {
+    get(port: number, options?: TunnelOptions): Promise<TunnelInfo>;
+    list(): Promise<TunnelInfo[]>;
+    destroy(portOrInfo: number | TunnelInfo): Promise<void>;
+  };
   readonly processor: {
     snapshot(): Promise<SandboxState>;
     waitUntilEvent(options: { type?: string; offset?: number; timeoutMs?: number }): Promise<SandboxEvent>;
@@ -98,6 +104,12 @@ export interface EgressRule {
   secretPaths?: string[];
 }
 
+/** Whether JSON requests to api.openai.com go through AI Gateway, and how long it may answer from its cache; null never. */
+export interface GatewaySettings {
+  enabled: boolean;
+  cacheTtlSeconds: number | null;
+}
+
 export interface EgressPolicyDocument {
   default: "allow" | "deny";
   rules: EgressRule[];
@@ -128,6 +140,8 @@ export interface Itx {
   readonly egress: {
     getPolicy(): Promise<EgressPolicyDocument>;
     setPolicy(policy: EgressPolicyDocument): Promise<EgressPolicyDocument>;
+    getGateway(): Promise<GatewaySettings>;
+    setGateway(settings: { enabled: boolean; cacheTtlSeconds?: number | null }): Promise<GatewaySettings>;
     test(request: {
       method?: string;
       url: string;
