@@ -88,10 +88,22 @@ Json log_event(const Process& process, const char* type, std::string data) {
   return event;
 }
 
+/// Says at once what is streamed: over a WebSocket the SDK's call settles with the first event, and a process
+/// may be silent.
+Json info_event(const Process& process) {
+  Json event = process.describe();
+  event["type"] = "process_info";
+  event["processId"] = process.id;
+  event["timestamp"] = iso_timestamp();
+  return event;
+}
+
 /// Everything from the beginning, then what comes, then the end.
 Task<void> stream_log(Sink& sink, std::shared_ptr<Process> process,
                       std::shared_ptr<Cancellation> cancellation) {
   const auto guard = cancellation->on_cancel([process] { process->changed->notify(); });
+  auto info = info_event(*process);
+  if (!co_await send_event(sink, info)) co_return;
   std::uint64_t offset = 0;
   Utf8Decoder decoder;
   while (!cancellation->fired()) {

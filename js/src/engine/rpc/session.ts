@@ -41,7 +41,8 @@ export class ControlSessions {
       // capnweb asks for the events and methods that ws has; the two differ only in types that nobody uses here.
       newWebSocketRpcSession(webSocket as never, api, {
         onSendError: (error) => {
-          if (!(error instanceof AgentError))
+          // What cannot be sent any more is only that the peer has gone.
+          if (!(error instanceof AgentError) && webSocket.readyState === webSocket.OPEN)
             this.#log(`rpc of ${container.id}: ${error.stack ?? error.message}`);
         },
       });

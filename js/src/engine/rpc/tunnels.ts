@@ -110,18 +110,18 @@ export class Tunnels extends RpcTarget {
 
   async ensureTunnelRun({ tunnelId, runId, mode, port }: EnsureRequest) {
     if (mode !== "quick") throw namedTunnel();
-    const known = this.#table.list().find((run) => run.tunnelId === tunnelId || run.port === port);
-    if (known === undefined)
+    const known = this.#table.get(tunnelId);
+    if (known === null) {
+      // The SDK has one run a port. Where it asks for another, its record of the older one is gone: a new session counts as
+      // another runtime for it, though the container is the same.
+      for (const older of this.#table.list()) if (older.port === port) this.#table.close(older.tunnelId);
       return { run: snapshotOf(await this.#table.open(tunnelId, runId, port)), started: true };
-    if (known.tunnelId !== tunnelId || known.runId !== runId || known.port !== port) {
-      throw new AgentError(
-        "TUNNEL_RUN_CONFLICT",
-        `port ${known.port} is served by tunnel ${known.tunnelId}`,
-        {
-          tunnelId: known.tunnelId,
-          port: known.port,
-        },
-      );
+    }
+    if (known.runId !== runId || known.port !== port) {
+      throw new AgentError("TUNNEL_RUN_CONFLICT", `tunnel ${tunnelId} serves port ${known.port} already`, {
+        tunnelId,
+        port: known.port,
+      });
     }
     return { run: snapshotOf(known), started: false };
   }
