@@ -1,7 +1,6 @@
 /** Carries one HTTP exchange, or one upgraded connection, from a server's side to a client's, streaming both ways in constant memory. */
 import { type ClientRequest, type IncomingMessage, ServerResponse } from "node:http";
-import type { Duplex } from "node:stream";
-import { pipeline } from "node:stream";
+import type { Duplex, Writable } from "node:stream";
 
 export type HeaderPair = [name: string, value: string];
 
@@ -74,7 +73,7 @@ export function forward(
       incoming.statusMessage,
       endToEnd(incoming.rawHeaders, options.drop).flat(),
     );
-    pipeline(incoming, response, () => undefined);
+    pour(incoming, response);
     // An event stream's head does not wait for its first event; that of any other answer goes out with its first bytes.
     setImmediate(() => {
       if (!response.writableEnded && !response.destroyed) response.flushHeaders();
@@ -87,8 +86,23 @@ export function forward(
   response.on("close", () => {
     if (!response.writableFinished) outgoing.destroy();
   });
-  if (hasBody(request)) pipeline(request, outgoing, () => undefined);
+  if (hasBody(request)) pour(request, outgoing);
   else outgoing.end();
+}
+
+/**
+ * A message's body goes where it belongs; an end before its time of either ends the other. `stream.pipeline` does the same with an
+ * abort signal for each body, which is a quarter of what a small request costs here.
+ */
+function pour(message: IncomingMessage, target: Writable): void {
+  message.on("error", () => target.destroy());
+  message.on("close", () => {
+    if (!message.complete) target.destroy();
+  });
+  target.on("close", () => {
+    if (!target.writableFinished) message.destroy();
+  });
+  message.pipe(target);
 }
 
 export function hasBody({ headers }: IncomingMessage): boolean {
@@ -119,7 +133,7 @@ export function forwardUpgrade(
     const response = answerOn(request, socket);
     const kept = endToEnd(incoming.rawHeaders, options.drop);
     response.writeHead(incoming.statusCode ?? 502, incoming.statusMessage, kept.flat());
-    pipeline(incoming, response, () => undefined);
+    pour(incoming, response);
   });
   outgoing.on("error", (error) => {
     if (!socket.destroyed) options.refuse(error, answerOn(request, socket));
