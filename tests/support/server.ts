@@ -21,8 +21,8 @@ export interface TestServer extends AsyncDisposable {
   itx(projectId: string): Promise<Itx>;
   /** Forgets the connections: the next `itx` opens new ones. */
   reconnect(): Promise<void>;
-  /** Ends the server and starts it again on the same folder. */
-  restart(): Promise<void>;
+  /** Ends the server, in peace without options, and starts it again on the same folder. */
+  restart(options?: { sleep?: boolean }): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -48,7 +48,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   };
   const close = async () => {
     await disconnect();
-    await server.close();
+    await server.close({ sleep: false });
     if (options.keep !== true) await rm(stateDir, { recursive: true, force: true });
   };
   return {
@@ -68,9 +68,9 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
       return (await opened).itx;
     },
     reconnect: disconnect,
-    async restart() {
+    async restart(options) {
       await disconnect();
-      await server.close();
+      await server.close(options);
       server = await start();
     },
     close,

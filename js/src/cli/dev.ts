@@ -74,6 +74,10 @@ async function serve(global: GlobalOptions, options: DevOptions, command: Comman
   const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
   await Promise.race(signals.map((signal) => once(process, signal, { signal: stopped.signal })));
   stopped.abort();
+  const count = server.engine.running().length;
+  if (count > 0)
+    console.error(`putting ${count} sandbox${count === 1 ? "" : "es"} to sleep; again to end at once`);
+  for (const signal of signals) process.once(signal, () => process.exit(130));
   await server.close();
   await forgetServer(global.dir);
 }
@@ -113,8 +117,8 @@ async function detach(global: GlobalOptions, options: DevOptions): Promise<void>
   );
 }
 
-/** Long enough for every container to take its leave. */
-const STOP_LIMIT_MS = 60_000;
+/** Long enough for every sandbox to be put to sleep. */
+const STOP_LIMIT_MS = 300_000;
 
 async function stop(global: GlobalOptions): Promise<void> {
   const running = await runningServer(global.dir);

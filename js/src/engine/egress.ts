@@ -2,14 +2,7 @@
  * What leaves one container: connections that the relay inside hands over, with where they were meant to go. TLS ends here,
  * requests go to the Worker's interceptor; what no interceptor covers goes out directly where the container may, or nowhere.
  */
-import {
-  type Agent,
-  createServer,
-  type IncomingMessage,
-  request,
-  type Server,
-  type ServerResponse,
-} from "node:http";
+import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from "node:http";
 import { createServer as createSocketServer, type Socket, type Server as SocketServer } from "node:net";
 import type { Duplex } from "node:stream";
 import { TLSSocket } from "node:tls";
@@ -32,6 +25,7 @@ import {
   type InterceptedConnection,
   interceptKey,
 } from "./protocol.ts";
+import type { WorkerCalls } from "./worker-calls.ts";
 
 /** What a container's egress may do, and where its requests go. */
 export interface EgressSource {
@@ -43,7 +37,7 @@ export interface EgressSource {
 export interface EgressOptions {
   outbound: Outbound;
   /** The Worker's address, known once it runs. */
-  worker: () => { hostname: string; port: number; secret: string; agent: Agent };
+  worker: () => WorkerCalls;
 }
 
 /** The relay's first line is an address, a port and a name of at most 253 bytes. */

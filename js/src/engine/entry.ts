@@ -25,6 +25,7 @@ export function engineEntry(request: Request, env: EngineEnv, ctx: ExportsContex
   if (!sameSecret(request.headers.get(engineHeader.secret) ?? "", env.ENGINE_SECRET)) return notFound();
   if (pathname === enginePath.egress) return egress(request, ctx);
   if (pathname === enginePath.exited) return exited(request);
+  if (pathname === enginePath.sleep) return sleep(request, ctx);
   return notFound();
 }
 
@@ -63,6 +64,24 @@ async function exited(request: Request): Promise<Response> {
   const container = request.headers.get(engineHeader.container) ?? "";
   endLife(container, request.headers.get(engineHeader.incarnation) ?? "", outcome);
   return new Response(null, { status: 204 });
+}
+
+/** Puts a container's sandbox to sleep. A class without a sleep of its own has nothing that a snapshot would go to. */
+async function sleep(request: Request, ctx: ExportsContext): Promise<Response> {
+  const { className }: { className: string } = await request.json();
+  const id = request.headers.get(engineHeader.container) ?? "";
+  const namespace: unknown = Reflect.get(ctx.exports, className, ctx.exports);
+  if (!isSandboxNamespace(namespace)) return new Response("no such class", { status: 404 });
+  await namespace.get(namespace.idFromString(id)).sleep();
+  return new Response(null, { status: 204 });
+}
+
+function isSandboxNamespace(
+  value: unknown,
+): value is { idFromString(id: string): unknown; get(id: unknown): { sleep(): Promise<void> } } {
+  return (
+    (typeof value === "object" || typeof value === "function") && value !== null && "idFromString" in value
+  );
 }
 
 function isFetcher(value: unknown): value is { fetch(request: Request): Promise<Response> } {

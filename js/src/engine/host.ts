@@ -4,14 +4,7 @@
  */
 import { randomUUID } from "node:crypto";
 import { mkdir, readdir, rename, rm } from "node:fs/promises";
-import {
-  Agent,
-  createServer,
-  type IncomingMessage,
-  request,
-  type Server,
-  type ServerResponse,
-} from "node:http";
+import { Agent, createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { basename, dirname, join } from "node:path";
 import type { Duplex } from "node:stream";
 import { json } from "node:stream/consumers";
@@ -32,6 +25,7 @@ import {
 import { ControlSessions, rpcPath } from "./rpc/session.ts";
 import { RunningContainer } from "./running-container.ts";
 import type { ContainerLimits } from "./sandboxd.ts";
+import { postAbout } from "./worker-calls.ts";
 
 export interface HostOptions {
   /** The `sandboxd` binary. */
@@ -58,6 +52,8 @@ const overtakeMs = 10_000;
 const maxRemembered = 4096;
 /** Shorter than the 5 s after which workerd closes an idle connection, so that none is used as it closes. */
 const workerIdleMs = 4_000;
+/** Snapshots keep a processor busy. */
+const sleepersAtOnce = 4;
 
 interface Call {
   operation: EngineOperation;
@@ -132,6 +128,21 @@ export class EngineHost {
   /** The ids of the containers that run. */
   running(): string[] {
     return [...this.#containers.keys()];
+  }
+
+  /** Asks the Worker to put every sandbox to sleep, so that a host that ends in peace loses nothing that stood in a workspace. */
+  async sleepAll(): Promise<void> {
+    const waiting = [...this.#containers.values()];
+    const next = async (): Promise<void> => {
+      for (let container = waiting.pop(); container !== undefined; container = waiting.pop()) {
+        const { id, className } = container;
+        const status = await postAbout(this.#workerAddress(), enginePath.sleep, container, {
+          className,
+        }).catch(String);
+        if (status !== 204) this.#options.log(`${className} ${id} ends without a snapshot (${status})`);
+      }
+    };
+    await Promise.all(Array.from({ length: sleepersAtOnce }, next));
   }
 
   /** Ends every container and returns when they are gone. */
@@ -293,23 +304,9 @@ export class EngineHost {
   /** Tells the Worker about an end that no object was there to hear. */
   #report(container: RunningContainer, outcome: Outcome): void {
     if (this.#worker === null) return;
-    const outgoing = request({
-      ...this.#worker,
-      agent: this.#workerAgent,
-      method: "POST",
-      path: enginePath.exited,
-      headers: {
-        "content-type": "application/json",
-        [engineHeader.secret]: this.#options.secret,
-        [engineHeader.container]: container.id,
-        [engineHeader.incarnation]: container.incarnation,
-      },
-    });
-    outgoing.on("response", (answer) => answer.resume());
-    outgoing.on("error", (error) =>
+    postAbout(this.#workerAddress(), enginePath.exited, container, outcome).catch((error: Error) =>
       this.#options.log(`the end of ${container.id} was not reported: ${error.message}`),
     );
-    outgoing.end(JSON.stringify(outcome));
   }
 }
 

@@ -81,7 +81,11 @@ export interface InterceptedConnection {
 }
 
 /** The Worker's paths for the host. */
-export const enginePath = { egress: "/__engine/egress", exited: "/__engine/exited" } as const;
+export const enginePath = {
+  egress: "/__engine/egress",
+  exited: "/__engine/exited",
+  sleep: "/__engine/sleep",
+} as const;
 export const enginePathPrefix = "/__engine/";
 
 export function interceptKey(intercept: Intercept): string {

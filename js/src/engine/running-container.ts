@@ -27,6 +27,7 @@ const agentIdleMs = 30_000;
 export class RunningContainer {
   readonly id: string;
   readonly incarnation: string;
+  readonly className: string;
   /** Settles when it is gone. Never rejects. */
   readonly ended: Promise<Outcome>;
   readonly intercepts: Map<string, Intercept>;
@@ -43,6 +44,7 @@ export class RunningContainer {
     this.#options = options;
     this.id = options.id;
     this.incarnation = options.incarnation;
+    this.className = options.message.className;
     this.enableInternet = options.message.enableInternet;
     this.intercepts = new Map(
       options.message.intercepts.map((intercept) => [interceptKey(intercept), intercept]),

@@ -50,8 +50,8 @@ export interface Server {
   readonly operatorToken: string;
   readonly engine: Engine;
   mintToken(projectId: string, options?: MintTokenOptions): Promise<string>;
-  /** Ends the runtime and every container; what was acknowledged stays in the folder. */
-  close(): Promise<void>;
+  /** Puts every sandbox to sleep, then ends the runtime. With `sleep: false` containers end as in a crash: back to their last snapshots. */
+  close(options?: { sleep?: boolean }): Promise<void>;
 }
 
 /** What a server says about its engine. */
@@ -155,12 +155,13 @@ class RunningServer implements Server {
     return mintToken(this.#state.keys.tokenKeys, { projectId, ...options });
   }
 
-  close(): Promise<void> {
-    this.#closing ??= this.#close();
+  close({ sleep = true }: { sleep?: boolean } = {}): Promise<void> {
+    this.#closing ??= this.#close(sleep);
     return this.#closing;
   }
 
-  async #close(): Promise<void> {
+  async #close(sleep: boolean): Promise<void> {
+    if (sleep) await this.#host?.sleepAll();
     await this.#workerd.close();
     await this.#host?.close();
     await this.#state.release();
