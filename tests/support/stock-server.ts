@@ -1,32 +1,35 @@
-/** The application of `worker.ts` in real workerd over the real engine, with one transport of the SDK. */
+/** An application over the stock SDK's class in real workerd, over the real engine. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build } from "esbuild";
-import { EngineHost } from "../../../js/src/engine/host.ts";
-import { sandboxdPath } from "../../../js/src/engine/sandboxd-path.ts";
-import { startWorkerd } from "../../../js/src/node/workerd.ts";
-import { gitServer } from "../../support/git-server.ts";
-import { startTlsUpstream } from "../../support/upstream.ts";
-import type { Transport } from "./case.ts";
+import { EngineHost, type HostOptions } from "../../js/src/engine/host.ts";
+import { sandboxdPath } from "../../js/src/engine/sandboxd-path.ts";
+import { startWorkerd } from "../../js/src/node/workerd.ts";
 
-export interface ConformanceServer extends AsyncDisposable {
-  readonly url: URL;
-  readonly logs: string[];
-  run(method: string, title: string): Promise<string | null>;
-  /** What the SDK's prototype and a session of its have, by name. */
-  names(): Promise<{ Sandbox: string[]; ExecutionSession: string[] }>;
+export interface StockServerOptions {
+  /** The application: exports `Sandbox`, `ContainerProxy` and a default handler. */
+  worker: URL;
+  transport: string;
+  limits?: ReturnType<HostOptions["limits"]>;
+  upstreams?: Record<string, string>;
+  upstreamCa?: string;
 }
 
-/** Far above what any case takes: only a hang reaches it. */
-const caseMs = 30_000;
-const secret = "a secret of this suite alone";
+export interface StockServer extends AsyncDisposable {
+  readonly logs: string[];
+  /** What the application answers to a GET, as JSON. */
+  ask<T>(path: string, query?: Record<string, string>): Promise<T>;
+}
 
-/** Bundles once for all transports. */
-export async function bundleWorker(folder: string): Promise<string> {
-  const outfile = join(folder, "index.js");
+const secret = "a secret of this server alone";
+/** Far above what any request takes: only a hang reaches it. */
+const requestMs = 60_000;
+
+/** The Worker in a file, as wrangler would bundle it. */
+async function bundle(worker: URL, outfile: string): Promise<void> {
   await build({
-    entryPoints: [new URL("worker.ts", import.meta.url).pathname],
+    entryPoints: [worker.pathname],
     outfile,
     bundle: true,
     format: "esm",
@@ -37,11 +40,10 @@ export async function bundleWorker(folder: string): Promise<string> {
     external: ["cloudflare:*", "node:*"],
     logLevel: "error",
   });
-  return outfile;
 }
 
-export async function startConformanceServer(transport: Transport): Promise<ConformanceServer> {
-  const folder = await mkdtemp(join(tmpdir(), "conformance-"));
+export async function startStockServer(options: StockServerOptions): Promise<StockServer> {
+  const folder = await mkdtemp(join(tmpdir(), "stock-"));
   const logs: string[] = [];
   const log = (line: string) => {
     logs.push(line);
@@ -52,20 +54,19 @@ export async function startConformanceServer(transport: Transport): Promise<Conf
     for (let closer = closers.pop(); closer !== undefined; closer = closers.pop()) await closer();
   };
   try {
-    const git = gitServer("acme/repo");
-    closers.push(() => git.close());
-    const upstream = await startTlsUpstream(["git.test"], git.listener);
-    closers.push(() => upstream.close());
-    const path = await bundleWorker(folder);
+    const path = join(folder, "index.js");
+    await bundle(options.worker, path);
+    const { upstreamCa } = options;
+    const limits = { memoryBytes: 2 ** 30, cpuWeight: 100, cpuQuota: 2, pids: 1024, diskBytes: 4e9 };
     const host = await EngineHost.start({
       sandboxd: await sandboxdPath(),
       runtimeDir: join(folder, "run"),
       scratchDir: join(folder, "scratch"),
       secret,
-      limits: () => ({ memoryBytes: 2 ** 30, cpuWeight: 100, cpuQuota: 2, pids: 1024, diskBytes: 4e9 }),
+      limits: () => options.limits ?? limits,
       outbound: {
-        upstreams: { "git.test": upstream.address },
-        upstreamCa: upstream.caPem,
+        upstreams: options.upstreams ?? {},
+        ...(upstreamCa === undefined ? {} : { upstreamCa }),
         classify: () => "private",
       },
       log,
@@ -81,7 +82,7 @@ export async function startConformanceServer(transport: Transport): Promise<Conf
         durableObjectsPersist: join(folder, "storage"),
         r2Buckets: { BACKUP_BUCKET: "backups" },
         r2Persist: join(folder, "r2"),
-        bindings: { ENGINE_SECRET: secret, ENGINE_MODE: "embedded", SANDBOX_TRANSPORT: transport },
+        bindings: { ENGINE_SECRET: secret, ENGINE_MODE: "embedded", SANDBOX_TRANSPORT: options.transport },
         serviceBindings: { ENGINE: { external: { address: `unix:${host.engineSocket}`, http: {} } } },
       },
       { host: "127.0.0.1", port: 0 },
@@ -89,23 +90,14 @@ export async function startConformanceServer(transport: Transport): Promise<Conf
     );
     closers.push(() => workerd.close());
     host.connectWorker({ hostname: workerd.url.hostname, port: Number(workerd.url.port) });
-    const ask = async (path: string, query: Record<string, string> = {}): Promise<unknown> => {
+    const ask = async <T>(path: string, query: Record<string, string> = {}): Promise<T> => {
       const response = await fetch(new URL(`${path}?${new URLSearchParams(query)}`, workerd.url), {
-        signal: AbortSignal.timeout(caseMs),
+        signal: AbortSignal.timeout(requestMs),
       });
       if (!response.ok) throw new Error(`${path} answered ${response.status}: ${await response.text()}`);
-      return await response.json();
+      return (await response.json()) as T;
     };
-    return {
-      url: workerd.url,
-      logs,
-      run: async (method, title) => {
-        const { failure } = (await ask("/run", { method, title })) as { failure: string | null };
-        return failure;
-      },
-      names: async () => (await ask("/names")) as { Sandbox: string[]; ExecutionSession: string[] },
-      [Symbol.asyncDispose]: close,
-    };
+    return { logs, ask, [Symbol.asyncDispose]: close };
   } catch (error) {
     await close();
     throw error;
