@@ -3,6 +3,7 @@
  * `@cloudflare/sandbox`, and nothing else changes. On Cloudflare and under wrangler the platform's own containers serve it.
  */
 import { Sandbox as StockSandbox } from "@cloudflare/sandbox";
+import { withArchiveBucket } from "./archive-bucket.ts";
 import { type EngineEnv, installContainer } from "./container.ts";
 
 export * from "@cloudflare/sandbox";
@@ -18,7 +19,7 @@ interface StockEnv extends EngineEnv {
 export class Sandbox<Env extends StockEnv = StockEnv> extends StockSandbox<Env> {
   constructor(ctx: DurableObjectState<Record<never, never>>, env: Env) {
     installContainer(ctx, env, { className: "Sandbox", instanceType: env.SANDBOX_INSTANCE_TYPE ?? "basic" });
-    super(ctx, env);
+    super(ctx, env.ENGINE === undefined ? env : withArchiveBucket(env));
   }
 
   override mountBucket(...args: Parameters<StockSandbox<Env>["mountBucket"]>): Promise<void> {

@@ -19,7 +19,9 @@ export function invoke(
     const object = await target.object();
     const session = sessionId === undefined ? {} : { sessionId };
     const send = (name: string, args: unknown[]) =>
-      object.invoke({ projectId, path, method: name, args, ...session });
+      object
+        .invoke({ projectId, path, method: name, args, ...session })
+        .catch((error: unknown) => target.explain(error));
     if (method === "kill") return send(method, []).catch(unlessKilled);
     if (method !== "startProcess") {
       const calls: Promise<unknown>[] = [];

@@ -37,6 +37,26 @@ export class SandboxTarget {
     return this.#stub(await this.#found());
   }
 
+  /**
+   * What a refusal of the object means to a caller. Whoever was led to it has a claim, so that an object which knows of no sandbox
+   * is one whose making was cut off.
+   * @throws SandboxError `creation_unfinished` then, and the refusal itself otherwise
+   */
+  explain(refusal: unknown): never {
+    const unborn = refusal instanceof Error && "code" in refusal && refusal.code === "sandbox_not_found";
+    if (unborn && this.#claim !== null) {
+      const { path } = this;
+      this.context.core.resolveClaim({
+        path,
+        claim: this.#claim,
+        record: null,
+        inFlight: false,
+        input: null,
+      });
+    }
+    throw refusal;
+  }
+
   stream() {
     const { env, core, projectId } = this.context;
     return streamStub(env, core, projectId, this.path);

@@ -34,9 +34,12 @@ gone "$2"
 exit 0
 `;
 
-/** Whoever makes the folder first has decided whether the command ended by itself. */
-function folder(id: string): string {
-  return `/tmp/.sandbox-deadline-${id}`;
+/**
+ * Whoever makes the folder first has decided whether the command ended by itself. In memory where that can be: on a full disk nobody
+ * could make it, and a command that filled it would neither end nor be ended.
+ */
+function chooseFolder(id: string): string {
+  return `__d=/tmp; [ -d /dev/shm ] && [ -w /dev/shm ] && __d=/dev/shm; __d=$__d/.sandbox-deadline-${id}`;
 }
 
 /** `id` names this run; it must not repeat within a container. */
@@ -45,7 +48,7 @@ export function withDeadline(command: string, timeoutMs: number, id: string): st
   const large = command.length > LARGEST_ARGUMENT;
   // A shell reports a child that a signal ended; nobody asked about these.
   return `(
-__d=${folder(id)}
+${chooseFolder(id)}
 ${large ? `printf %s ${quote(command)} >"$__d.sh"` : ":"}
 setsid /bin/bash ${large ? '"$__d.sh"' : `-c ${quote(command)}`} </dev/null & __p=$!
 setsid /bin/bash -c ${quote(WATCH)} deadline "$__d" "$__p" ${seconds} </dev/null >/dev/null 2>&1 & __w=$!

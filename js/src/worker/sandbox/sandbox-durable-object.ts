@@ -3,6 +3,7 @@ import { Sandbox } from "@cloudflare/sandbox";
 import { loadCore } from "#core";
 import type { Core, ProjectionState } from "../../core/types.ts";
 import type { LifecycleRequest, LifecycleState, SandboxIdentity } from "../../core/types-lifecycle.ts";
+import { withArchiveBucket } from "../../engine/archive-bucket.ts";
 import { type EngineEnv, installContainer } from "../../engine/container.ts";
 import type { WorkerEnv } from "../env.ts";
 import { invalidArgument } from "../errors.ts";
@@ -60,7 +61,7 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
 
   constructor(ctx: ConstructorParameters<typeof Sandbox>[0], env: SandboxEnv) {
     installContainer(ctx, env, { className: new.target.name, instanceType: new.target.instanceType });
-    super(ctx, env);
+    super(ctx, withArchiveBucket(env));
     ctx.blockConcurrencyWhile(() => this.#load());
   }
 

@@ -77,6 +77,24 @@ export const backups: Cases = {
         await other.destroy();
       },
     ),
+    "an archive too large to be buffered is refused before anything is replaced; rpc streams it": object(
+      async (self, { transport }) => {
+        await self.exec(
+          "mkdir -p large && head -c 21M /dev/urandom > large/file && sha256sum large/file > /tmp/large",
+        );
+        const backup = await self.createBackup({ dir: "/workspace/large", localBucket: true });
+        await self.exec("echo later > large/file");
+        if (transport === "rpc") {
+          await self.restoreBackup(backup);
+          assert.equal((await self.exec("sha256sum -c --quiet /tmp/large")).exitCode, 0);
+          return;
+        }
+        const tooLarge = { name: "Error", code: "archive_too_large", message: /SANDBOX_TRANSPORT=rpc/ };
+        await refuses(() => self.restoreBackup(backup), tooLarge);
+        assert.equal((await self.exec("cat large/file")).stdout, "later\n");
+        await refuses(() => self.restoreBackup(backup), tooLarge);
+      },
+    ),
     "a backup that is none": object(async (self) => {
       const id = crypto.randomUUID();
       await refuses(() => self.restoreBackup({ id, dir: "/workspace/x", localBucket: true }), {
