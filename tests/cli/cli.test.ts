@@ -48,6 +48,15 @@ describe("the life of a sandbox", () => {
     await itx("sandboxes destroy words");
   });
 
+  test("what is in a workspace when the server is stopped is there when it is started again", async () => {
+    await itx("sandboxes create stopped --type lite");
+    await itx("sandboxes exec stopped -- 'echo kept > /workspace/note'");
+    expect(await itx("dev --stop")).toMatchObject({ status: 0, stdout: expect.stringMatching(/has ended/) });
+    expect((await terminal.itx(["dev", "--detach", "--port", "0"])).status).toBe(0);
+    expect((await itx("sandboxes exec stopped -- cat /workspace/note")).stdout).toBe("kept\n");
+    await itx("sandboxes destroy stopped");
+  });
+
   test("a failure of exec itself ends with 125 and the code of the error", async () => {
     const outcome = await itx("sandboxes exec nobody -- true");
     expect(outcome.status).toBe(125);

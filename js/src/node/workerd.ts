@@ -46,6 +46,7 @@ export async function startWorkerd(
   const miniflare = new Miniflare(options);
   try {
     await miniflare.ready;
+    keepMiniflareFromEnding();
     const url = await miniflare.unsafeGetDirectURL(workerName);
     const child = children.find(({ spawnfile }) => spawnfile === process.env.MINIFLARE_WORKERD_PATH);
     if (child === undefined)
@@ -56,6 +57,21 @@ export async function startWorkerd(
     throw error;
   } finally {
     unsubscribe("child_process", onChild);
+  }
+}
+
+/** Miniflare's own handlers, by their names: other people's stay. */
+const ENDINGS: ReadonlySet<string> = new Set(["onSignalInt", "onSignalTerm"]);
+
+/**
+ * Miniflare ends the process at once on SIGINT and SIGTERM. Whoever runs a server decides what those mean: sandboxes want to be put to
+ * sleep first. The runtime itself dies with this process, however it ends.
+ */
+function keepMiniflareFromEnding(): void {
+  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    for (const listener of process.listeners(signal)) {
+      if (ENDINGS.has(listener.name)) process.removeListener(signal, listener);
+    }
   }
 }
 

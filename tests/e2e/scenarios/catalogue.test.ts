@@ -1,13 +1,15 @@
 /** cat-e2: a create whose answer is lost after the claim. The same call heals it, and nothing is made twice. */
 import { expect, test } from "vitest";
 import { refusal, startTestServer } from "../../support/server.ts";
-import { buildFaultWorker } from "../../worker/support/fault-worker.ts";
+import { buildTestWorker } from "../../worker/support/test-worker.ts";
 
 const path = "/sandboxes/healed";
 const input = { instanceType: "lite", env: { A: "1" } } as const;
 
 test("cat-e2: a lost answer can be retried", async () => {
-  await using server = await startTestServer({ workerDir: await buildFaultWorker() });
+  await using server = await startTestServer({
+    workerDir: await buildTestWorker("tests/worker/fault-entry.ts"),
+  });
   const itx = await server.itx("prj_lost");
   const sandbox = () => itx.sandboxes.get(path);
   // The object ends at the first point after the claim was appended.
