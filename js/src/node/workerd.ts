@@ -43,7 +43,7 @@ export async function startWorkerd(
     unsafeDirectSockets: [{ host: listen.host, port: listen.port }],
     stripCfConnectingIp: false,
   };
-  const miniflare = new Miniflare(options);
+  const miniflare = withoutLastWord(() => new Miniflare(options));
   try {
     await miniflare.ready;
     const url = await miniflare.unsafeGetDirectURL(workerName);
@@ -57,6 +57,26 @@ export async function startWorkerd(
   } finally {
     unsubscribe("child_process", onChild);
   }
+}
+
+/**
+ * Miniflare's first instance listens for the signals that end a process, and ends it at once: whoever else listens, to close in order,
+ * would not come to it. Its listeners are for processes in which nobody else does.
+ */
+function withoutLastWord<T>(make: () => T): T {
+  const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+  const before = new Map(signals.map((signal) => [signal, new Set(process.listeners(signal))]));
+  const made = make();
+  for (const signal of signals) {
+    for (const listener of process.listeners(signal)) {
+      if (before.get(signal)?.has(listener)) continue;
+      process.removeListener(signal, listener);
+      process.on(signal, () => {
+        if (process.listenerCount(signal) === 1) listener(signal);
+      });
+    }
+  }
+  return made;
 }
 
 /** What of Miniflare's options the server decides. */
