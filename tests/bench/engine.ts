@@ -3,9 +3,8 @@
  * a shell that the host spawns, the SDK's own client against a bare server in the same sandbox, and squashfs-tools by hand there.
  */
 import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
 import { promisify } from "node:util";
-import { descendants } from "../soak/processes.ts";
+import { pssOfSandboxes } from "../soak/many.ts";
 import { startTestServer } from "../support/server.ts";
 import { startStockServer } from "../support/stock-server.ts";
 import { interleave, median, printResult, time } from "./measure.ts";
@@ -57,18 +56,6 @@ async function product(): Promise<{ start: number; exec: number; floor: number; 
     floor: median(execs.floor ?? []),
     idle,
   };
-}
-
-/** Megabytes of every process of the sandboxes that this process runs, shared pages by their share. */
-function pssOfSandboxes(): number {
-  const launchers = descendants(process.pid).filter(({ name }) => name.startsWith("sandboxd"));
-  const pids = new Set(launchers.flatMap(({ pid }) => [pid, ...descendants(pid).map((child) => child.pid)]));
-  let kilobytes = 0;
-  for (const pid of pids) {
-    const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, "utf8");
-    kilobytes += Number(/^Pss:\s+(\d+) kB/m.exec(rollup)?.[1] ?? 0);
-  }
-  return kilobytes / 1024;
 }
 
 const folder = "/workspace/tree";

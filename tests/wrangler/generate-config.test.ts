@@ -5,7 +5,7 @@ import { Ajv } from "ajv";
 import { parse } from "jsonc-parser";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { loadCore } from "../../js/src/core/index.ts";
-import { dryRun, generate, root } from "./run.ts";
+import { dryRun, generate, root, types } from "./run.ts";
 
 interface Migration {
   tag: string;
@@ -94,7 +94,7 @@ describe("the configuration of", () => {
   );
 });
 
-describe("a second run", () => {
+describe("cfg-e1: a second run", () => {
   it("changes no byte, appends one tag for a new type, and deletes a class only when it is named", async () => {
     await expectWritten("steps", "--env", "dev", "--types", "lite,basic");
     const first = text("steps");
@@ -176,6 +176,22 @@ describe("a second run", () => {
     expect(refused.output).toContain("invalid_json");
     expect(text("broken")).toBe("{ not json");
   });
+});
+
+it("cfg-e1: wrangler types knows every binding of a generated configuration", async () => {
+  await expectWritten("typed", "--env", "dev", "--types", "lite,basic");
+  await expectAccepted("typed");
+  const declared = join(folder, "worker-configuration.d.ts");
+  const { code, output } = await types(file("typed"), join(folder, "home-types"), declared);
+  expect(code, output).toBe(0);
+  expect(output).not.toMatch(/warning/i);
+  const config = read("typed");
+  const bindings = [
+    ...config.durable_objects.bindings.map(({ name }) => name),
+    "BACKUP_BUCKET",
+    "SANDBOX_TRANSPORT",
+  ];
+  for (const name of bindings) expect(readFileSync(declared, "utf8")).toMatch(new RegExp(`\\b${name}: `));
 });
 
 describe("what it refuses and explains", () => {

@@ -32,9 +32,7 @@ export const generate = (...args: string[]) => collect((say) => generateConfig(a
 
 /** `wrangler deploy --dry-run` of one configuration: bundles, validates, uploads nothing, asks no account. */
 export function dryRun(config: string, home: string): Promise<Finished> {
-  const wrangler = `${root}node_modules/wrangler/bin/wrangler.js`;
   const args = [
-    wrangler,
     "deploy",
     "--dry-run",
     "--containers-rollout=none",
@@ -43,7 +41,15 @@ export function dryRun(config: string, home: string): Promise<Finished> {
     "--config",
     config,
   ];
-  return run(process.execPath, args, {
+  return wrangler(args, home);
+}
+
+/** `wrangler types` of one configuration, into a file. */
+export const types = (config: string, home: string, file: string) =>
+  wrangler(["types", file, "--config", config, "--include-runtime=false"], home);
+
+function wrangler(args: string[], home: string): Promise<Finished> {
+  return run(process.execPath, [`${root}node_modules/wrangler/bin/wrangler.js`, ...args], {
     HOME: home,
     CI: "1",
     NO_COLOR: "1",

@@ -43,10 +43,9 @@ export async function startWorkerd(
     unsafeDirectSockets: [{ host: listen.host, port: listen.port }],
     stripCfConnectingIp: false,
   };
-  const miniflare = new Miniflare(options);
+  const miniflare = withoutLastWord(() => new Miniflare(options));
   try {
     await miniflare.ready;
-    keepMiniflareFromEnding();
     const url = await miniflare.unsafeGetDirectURL(workerName);
     const child = children.find(({ spawnfile }) => spawnfile === process.env.MINIFLARE_WORKERD_PATH);
     if (child === undefined)
@@ -60,19 +59,24 @@ export async function startWorkerd(
   }
 }
 
-/** Miniflare's own handlers, by their names: other people's stay. */
-const ENDINGS: ReadonlySet<string> = new Set(["onSignalInt", "onSignalTerm"]);
-
 /**
- * Miniflare ends the process at once on SIGINT and SIGTERM. Whoever runs a server decides what those mean: sandboxes want to be put to
- * sleep first. The runtime itself dies with this process, however it ends.
+ * Miniflare's first instance listens for the signals that end a process, and ends it at once: whoever else listens, to close in order,
+ * would not come to it. Its listeners are for processes in which nobody else does.
  */
-function keepMiniflareFromEnding(): void {
-  for (const signal of ["SIGINT", "SIGTERM"] as const) {
+function withoutLastWord<T>(make: () => T): T {
+  const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+  const before = new Map(signals.map((signal) => [signal, new Set(process.listeners(signal))]));
+  const made = make();
+  for (const signal of signals) {
     for (const listener of process.listeners(signal)) {
-      if (ENDINGS.has(listener.name)) process.removeListener(signal, listener);
+      if (before.get(signal)?.has(listener)) continue;
+      process.removeListener(signal, listener);
+      process.on(signal, () => {
+        if (process.listenerCount(signal) === 1) listener(signal);
+      });
     }
   }
+  return made;
 }
 
 /** What of Miniflare's options the server decides. */
