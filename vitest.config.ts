@@ -3,7 +3,6 @@ import { configDefaults, defineConfig } from "vitest/config";
 /** Minutes each: `npm run test:long` runs these. */
 const long = [
   "tests/worker/fault-injection.test.ts",
-  "tests/wasm/garbage.test.ts",
   "tests/engine/agent*.test.ts",
   "tests/soak/kill-nine.test.ts",
 ];

@@ -49,16 +49,51 @@ std::uint8_t* Boundary::reserve(std::size_t bytes) {
   return scratch_.get();
 }
 
-void Boundary::call(std::size_t index, std::size_t used, bool has_body) {
-  answer_body_.reset();
-  Result<Output> output = run(index, used, has_body);
-  if (output) {
-    answer_ = print(Json{{"value", std::move(output->json)}});
-    answer_body_ = std::move(output->body);
-  } else {
-    answer_ = print_error(output.error());
+void Answer::set(Result<Output> output) {
+  body.reset();
+  if (!output) {
+    text = print_error(output.error());
+    return;
   }
+  body = std::move(output->body);
+  text = "{\"value\":";
+  text += output->text.empty() ? print(output->json) : output->text;
+  text += '}';
+}
+
+void Boundary::call(std::size_t index, std::size_t used, bool has_body) {
+  answer_.set(run(index, used, has_body));
   if (used > kKeptBytes) release_large_buffers();
+}
+
+bool Boundary::call_fields(std::size_t index, const FieldsLayout& layout) {
+  const auto functions = all_functions();
+  if (index >= functions.size() || functions[index].fields == nullptr) return false;
+  if (layout.used > capacity_ || layout.text_bytes > layout.used) return false;
+  const auto* bytes = reinterpret_cast<const char*>(scratch_.get());
+  std::string_view text(bytes, layout.text_bytes);
+  fields_.clear();
+  while (fields_.size() < layout.count) {
+    const std::size_t end = text.find('\0');
+    fields_.push_back(text.substr(0, end));
+    const bool last = end == std::string_view::npos;
+    if (last != (fields_.size() == layout.count)) return false;
+    text = last ? std::string_view() : text.substr(end + 1);
+  }
+  const std::string_view body(bytes + layout.text_bytes, layout.used - layout.text_bytes);
+  answer_.body.reset();
+  const FieldsInput input{fields_, layout.handle, body, layout.has_body, parser_, session_};
+  const bool answered = functions[index].fields(input, answer_);
+  if (layout.used > kKeptBytes) release_large_buffers();
+  return answered;
+}
+
+void Boundary::list_functions() {
+  answer_ = {};
+  for (const auto& entry : all_functions()) {
+    if (!answer_.text.empty()) answer_.text += ' ';
+    answer_.text += entry.name;
+  }
 }
 
 Result<Output> Boundary::run(std::size_t index, std::size_t used, bool has_body) {
@@ -85,11 +120,11 @@ std::string_view Boundary::call(std::string_view name, std::string_view json,
   std::size_t index = 0;
   while (index < functions.size() && functions[index].name != name) ++index;
   const std::size_t used = kLengthBytes + json.size() + (body ? body->size() : 0);
-  answer_body_.reset();
+  answer_.body.reset();
   if (index == functions.size()) {
-    answer_ = print_error(UnknownFunction{std::string(name)});
+    answer_.text = print_error(UnknownFunction{std::string(name)});
   } else if (std::uint8_t* place = reserve(used); place == nullptr) {
-    answer_ =
+    answer_.text =
         print_error(InputTooLarge{"input", static_cast<std::int64_t>(used - kLengthBytes), kMaxInputBytes});
   } else {
     const auto length = static_cast<std::uint32_t>(json.size());
@@ -98,7 +133,7 @@ std::string_view Boundary::call(std::string_view name, std::string_view json,
     if (body) std::memcpy(place + kLengthBytes + json.size(), body->data(), body->size());
     call(index, used, body.has_value());
   }
-  return answer_;
+  return answer_.text;
 }
 
 void Boundary::release_large_buffers() {

@@ -40,13 +40,39 @@ struct CallInput {
 struct Output {
   Json json;
   std::optional<std::string> body = std::nullopt;
+  /// Instead of `json` where it is not empty: the value as JSON text.
+  std::string text = {};
+};
+
+/// What crosses back.
+struct Answer {
+  std::string text;
+  std::optional<std::string> body;
+
+  void set(Result<Output> output);
+};
+
+/// What `Boundary::call_fields` hands over: texts in an order that the function and its caller share, which
+/// are ASCII and hold no NUL, a handle, and the body, which SIMDJSON_PADDING readable bytes follow as they do
+/// every text.
+struct FieldsInput {
+  std::span<const std::string_view> fields;
+  double handle = 0;
+  std::string_view body;
+  bool has_body = false;
+  simdjson::dom::parser& parser;
+  Session& session;
 };
 
 using Function = Result<Output> (*)(const CallInput&);
+/// Answers with JSON, as other functions do, or with texts and a NUL after each, in an order that is shared
+/// too: JSON.parse would take longer than all else. False when the call is to be made with JSON.
+using FieldsFunction = bool (*)(const FieldsInput&, Answer& answer);
 
 struct FunctionEntry {
   std::string_view name;
   Function function;
+  FieldsFunction fields = nullptr;
 };
 
 // ---- Reading. A key that occurs twice counts with its last value, as in JSON.parse. Errors name the key.
@@ -92,6 +118,40 @@ struct FunctionEntry {
 /// are not UTF-8 become U+FFFD; nothing of ours builds such. (nlohmann's `dump` would bring printf into the
 /// wasm.)
 [[nodiscard]] std::string print(const Json& json, bool ascii = false);
+/// Appends a text as a JSON string.
+void append_string(std::string& out, std::string_view text);
+
+/// An object as JSON text, member by member: for answers that are made so often that no `Json` is built for
+/// them. Names are plain ASCII.
+class ObjectText {
+ public:
+  void raw(std::string_view name, std::string_view json);
+  void string(std::string_view name, std::string_view text);
+  /// Null for nothing.
+  void optional_string(std::string_view name, const std::optional<std::string>& text);
+  void integer(std::string_view name, std::int64_t number) { raw(name, std::to_string(number)); }
+  void strings(std::string_view name, const std::vector<std::string>& texts);
+  void boolean(std::string_view name, bool flag) { raw(name, flag ? "true" : "false"); }
+  [[nodiscard]] std::string take() { return std::move(out_ += '}'); }
+
+ private:
+  void name(std::string_view name);
+
+  std::string out_ = "{";
+};
+
+/// An array as JSON text.
+class ArrayText {
+ public:
+  void raw(std::string_view json);
+  [[nodiscard]] std::string take() { return std::move(out_ += ']'); }
+
+ private:
+  std::string out_ = "[";
+};
+
+/// An answer that is text already.
+[[nodiscard]] Output text_output(std::string json);
 
 /// Parses bytes that are followed by SIMDJSON_PADDING readable bytes, within the limits of depth and size.
 /// `what` names them in errors. The element lives as long as `parser` is not used again.

@@ -106,32 +106,39 @@ Result<std::optional<BirthRecord>> read_record(Input object) {
   return std::optional(std::move(record));
 }
 
-Json claim_event(std::string_view path, const ClaimInput& input) {
-  Json payload = Json::object();
-  payload["path"] = path;
-  payload["instanceType"] = instance_type_row(input.instance_type).name;
-  if (input.sleep_after)
-    payload["sleepAfter"] = std::visit([](const auto& one) { return Json(one); }, *input.sleep_after);
-  if (input.keep_alive) payload["keepAlive"] = *input.keep_alive;
-  if (!input.env.empty()) payload["env"] = Json(input.env);
-  return Json{{"type", event_type_name(EventType::create_requested)},
-              {"idempotencyKey", claim_key(path)},
-              {"payload", std::move(payload)}};
+std::string claim_event_text(std::string_view path, const ClaimInput& input) {
+  ObjectText payload;
+  payload.string("path", path);
+  payload.string("instanceType", instance_type_row(input.instance_type).name);
+  if (input.sleep_after) {
+    payload.raw("sleepAfter",
+                print(std::visit([](const auto& one) { return Json(one); }, *input.sleep_after)));
+  }
+  if (input.keep_alive) payload.boolean("keepAlive", *input.keep_alive);
+  if (!input.env.empty()) payload.raw("env", print(Json(input.env)));
+  ObjectText event;
+  event.string("type", event_type_name(EventType::create_requested));
+  event.string("idempotencyKey", claim_key(path));
+  event.raw("payload", payload.take());
+  return event.take();
 }
 
-Json resolution_json(const ClaimResolution& resolution, const ClaimRequest& request) {
+std::string resolution_text(const ClaimResolution& resolution, const ClaimRequest& request) {
+  ObjectText text;
   switch (resolution.outcome) {
     case ClaimOutcome::claim:
-      return Json{{"outcome", "claim"},
-                  {"event", claim_event(request.path, request.input.value_or(ClaimInput()))}};
+      text.string("outcome", "claim");
+      text.raw("event", claim_event_text(request.path, request.input.value_or(ClaimInput())));
+      break;
     case ClaimOutcome::use:
-      return Json{{"outcome", "use"}};
+      text.string("outcome", "use");
+      break;
     case ClaimOutcome::resume:
+      text.string("outcome", "resume");
+      if (resolution.created_at) text.string("createdAt", *resolution.created_at);
       break;
   }
-  Json json{{"outcome", "resume"}};
-  if (resolution.created_at) json["createdAt"] = *resolution.created_at;
-  return json;
+  return text.take();
 }
 
 Result<Output> resolve(const CallInput& call) {
@@ -154,7 +161,7 @@ Result<Output> resolve(const CallInput& call) {
   }
   const auto resolution = resolve_claim(request);
   if (!resolution) return propagate(resolution);
-  return Output{resolution_json(*resolution, request)};
+  return text_output(resolution_text(*resolution, request));
 }
 
 Result<Output> route(const CallInput& call) {
@@ -164,10 +171,12 @@ Result<Output> route(const CallInput& call) {
   if (!path) return propagate(path);
   const auto row = route_claim(*claim, path->value_or(""));
   if (!row) return propagate(row);
-  return Output{Json{{"path", (*claim)->path},
-                     {"instanceType", (*row)->name},
-                     {"binding", (*row)->binding},
-                     {"className", (*row)->class_name}}};
+  ObjectText text;
+  text.string("path", (*claim)->path);
+  text.string("instanceType", (*row)->name);
+  text.string("binding", (*row)->binding);
+  text.string("className", (*row)->class_name);
+  return text_output(text.take());
 }
 
 constexpr std::array kCatalogueFunctions{

@@ -14,10 +14,12 @@ std::vector<std::string> owned(const std::optional<std::vector<std::string_view>
   return {views->begin(), views->end()};
 }
 
-Json write_resources(const Resources& resources) {
-  return {{"memoryMib", resources.memory_mib},
-          {"vcpuSixteenths", resources.vcpu_sixteenths},
-          {"diskMb", resources.disk_mb}};
+std::string resources_text(const Resources& resources) {
+  ObjectText text;
+  text.integer("memoryMib", resources.memory_mib);
+  text.integer("vcpuSixteenths", resources.vcpu_sixteenths);
+  text.integer("diskMb", resources.disk_mb);
+  return text.take();
 }
 
 Result<Resources> read_quota(Input json) {
@@ -35,15 +37,19 @@ Result<Resources> read_quota(Input json) {
   return quota;
 }
 
-Json write_share(const EnvironmentShare& share) {
-  Json caps = Json::array();
+std::string share_text(const EnvironmentShare& share) {
+  ArrayText caps;
   for (const InstanceCap& cap : share.caps) {
-    caps.push_back(
-        {{"instanceType", instance_type_row(cap.instance_type).name}, {"maxInstances", cap.max_instances}});
+    ObjectText one;
+    one.string("instanceType", instance_type_row(cap.instance_type).name);
+    one.integer("maxInstances", cap.max_instances);
+    caps.raw(one.take());
   }
-  return {{"name", share.environment.name},
-          {"caps", std::move(caps)},
-          {"resources", write_resources(share.resources)}};
+  ObjectText text;
+  text.string("name", share.environment.name);
+  text.raw("caps", caps.take());
+  text.raw("resources", resources_text(share.resources));
+  return text.take();
 }
 
 Result<Output> check_quota_call(const CallInput& input) {
@@ -61,12 +67,14 @@ Result<Output> check_quota_call(const CallInput& input) {
   }
   const auto check = check_quota(requests, *quota);
   if (!check) return propagate(check);
-  Json environments = Json::array();
-  for (const EnvironmentShare& share : check->environments) environments.push_back(write_share(share));
-  return Output{{{"environments", std::move(environments)},
-                 {"total", write_resources(check->total)},
-                 {"quota", write_resources(check->quota)},
-                 {"exceeded", check->exceeded}}};
+  ArrayText environments;
+  for (const EnvironmentShare& share : check->environments) environments.raw(share_text(share));
+  ObjectText text;
+  text.raw("environments", environments.take());
+  text.raw("total", resources_text(check->total));
+  text.raw("quota", resources_text(check->quota));
+  text.raw("exceeded", print(Json(check->exceeded)));
+  return text_output(text.take());
 }
 
 Result<Migration> read_migration(Input json) {
@@ -94,15 +102,21 @@ Result<Migration> read_migration(Input json) {
   return step;
 }
 
-Json write_migration(const Migration& step) {
-  Json renamed = Json::array();
-  for (const RenamedClass& one : step.renamed_classes)
-    renamed.push_back({{"from", one.from}, {"to", one.to}});
-  return {{"tag", step.tag},
-          {"newClasses", step.new_classes},
-          {"newSqliteClasses", step.new_sqlite_classes},
-          {"renamedClasses", std::move(renamed)},
-          {"deletedClasses", step.deleted_classes}};
+std::string migration_text(const Migration& step) {
+  ArrayText renamed;
+  for (const RenamedClass& one : step.renamed_classes) {
+    ObjectText text;
+    text.string("from", one.from);
+    text.string("to", one.to);
+    renamed.raw(text.take());
+  }
+  ObjectText text;
+  text.string("tag", step.tag);
+  text.strings("newClasses", step.new_classes);
+  text.strings("newSqliteClasses", step.new_sqlite_classes);
+  text.raw("renamedClasses", renamed.take());
+  text.strings("deletedClasses", step.deleted_classes);
+  return text.take();
 }
 
 Result<Output> plan_migrations_call(const CallInput& input) {
@@ -121,9 +135,9 @@ Result<Output> plan_migrations_call(const CallInput& input) {
   auto next = next_migration(steps, owned(*classes), owned(*deletable));
   if (!next) return propagate(next);
   if (*next) steps.push_back(**std::move(next));
-  Json written = Json::array();
-  for (const Migration& step : steps) written.push_back(write_migration(step));
-  return Output{{{"migrations", std::move(written)}}};
+  ArrayText written;
+  for (const Migration& step : steps) written.raw(migration_text(step));
+  return text_output("{\"migrations\":" + written.take() + "}");
 }
 
 constexpr std::array functions{

@@ -13,22 +13,42 @@ namespace sandboxes::bindings {
 namespace {
 
 Output decision_output(EgressDecision decision) {
-  Json json = Json::object();
-  json["kind"] = kind_name(decision.kind);
-  json["rule"] = decision.rule ? Json(*decision.rule) : Json(nullptr);
-  json["references"] = references_json(decision.references);
-  json["dropHeaders"] = Json(decision.drop_headers);
+  ObjectText text;
+  text.string("kind", kind_name(decision.kind));
+  text.optional_string("rule", decision.rule);
+  text.raw("references", references_text(decision.references));
+  text.raw("dropHeaders", print(Json(decision.drop_headers)));
   if (decision.kind == EgressKind::deny) {
-    json["status"] = decision.status;
-    json["code"] = decision.code;
-    json["detail"] = decision.detail;
-    json["body"] = deny_body(decision.code, decision.rule, decision.detail);
+    text.raw("status", std::to_string(decision.status));
+    text.string("code", decision.code);
+    text.string("detail", decision.detail);
+    text.string("body", deny_body(decision.code, decision.rule, decision.detail));
   }
-  if (!decision.call) return Output{std::move(json)};
-  json["endpoint"] = decision.call->endpoint;
-  json["headers"] = headers_json(decision.call->headers);
-  if (decision.call->cache_key_input) json["cacheKeyInput"] = *decision.call->cache_key_input;
-  return Output{std::move(json), std::move(decision.call->body)};
+  if (!decision.call) return text_output(text.take());
+  text.string("endpoint", decision.call->endpoint);
+  text.raw("headers", print(headers_json(decision.call->headers)));
+  if (decision.call->cache_key_input) text.string("cacheKeyInput", *decision.call->cache_key_input);
+  Output output = text_output(text.take());
+  output.body = std::move(decision.call->body);
+  return output;
+}
+
+/// `gateway` and `connection` of a request; the gateway is kept in `gateway`, which must outlive the request.
+Result<void> read_surroundings(Input given, EgressRequest& request, std::optional<Gateway>& gateway) {
+  auto read = read_gateway(given);
+  if (!read) return propagate(read);
+  gateway = std::move(*read);
+  if (gateway) request.gateway = &*gateway;
+  const auto connection = read_optional_object(given, "connection");
+  if (!connection) return propagate(connection);
+  if (!*connection) return {};
+  const auto sni = read_optional_string(**connection, "sni");
+  if (!sni) return propagate(sni);
+  const auto address = read_optional_string(**connection, "address");
+  if (!address) return propagate(address);
+  request.sni = *sni;
+  request.address = *address;
+  return {};
 }
 
 Result<Output> decide(const EgressPolicy& policy, const CallInput& input) {
@@ -41,20 +61,28 @@ Result<Output> decide(const EgressPolicy& policy, const CallInput& input) {
   const auto web_socket = read_optional_bool(*given, "webSocket");
   if (!web_socket) return propagate(web_socket);
   request.web_socket = web_socket->value_or(false);
-  const auto gateway = read_gateway(*given);
-  if (!gateway) return propagate(gateway);
-  if (*gateway) request.gateway = &**gateway;
-  const auto connection = read_optional_object(*given, "connection");
-  if (!connection) return propagate(connection);
-  if (*connection) {
-    const auto sni = read_optional_string(**connection, "sni");
-    if (!sni) return propagate(sni);
-    const auto address = read_optional_string(**connection, "address");
-    if (!address) return propagate(address);
-    request.sni = *sni;
-    request.address = *address;
-  }
+  std::optional<Gateway> gateway;
+  if (auto read = read_surroundings(*given, request, gateway); !read) return propagate(read);
   return decision_output(decide_egress(policy, request));
+}
+
+/// Method, URL, `1` for a WebSocket, JSON of `{ gateway, connection }` or nothing, then names and values of
+/// the headers.
+bool decide_fields(const FieldsInput& input, Answer& answer) {
+  constexpr std::size_t kFirstHeader = 4;
+  const auto policy = input.session.policies.get(static_cast<std::int64_t>(input.handle));
+  auto headers = read_header_fields(input.fields, kFirstHeader);
+  if (!policy || !headers) return false;
+  EgressRequest request;
+  request.request = {input.fields[0], input.fields[1], std::move(*headers), input.body};
+  request.web_socket = input.fields[2] == "1";
+  std::optional<Gateway> gateway;
+  if (!input.fields[3].empty()) {
+    const auto given = parse_padded(input.parser, input.fields[3], "input");
+    if (!given || !read_surroundings(*given, request, gateway)) return false;
+  }
+  answer.set(decision_output(decide_egress(**policy, request)));
+  return true;
 }
 
 Result<Output> compile(const CallInput& input) {
@@ -159,7 +187,7 @@ Result<Output> handshake_headers(const CallInput& input) {
 
 constexpr std::array kEgressFunctions{
     FunctionEntry{"compileEgressPolicy", compile},
-    FunctionEntry{"decideEgress", decide_by_handle},
+    FunctionEntry{"decideEgress", decide_by_handle, decide_fields},
     FunctionEntry{"freeEgressPolicy", free_policy},
     FunctionEntry{"decideEgressOnce", decide_once},
     FunctionEntry{"classifyAddress", classify_text},

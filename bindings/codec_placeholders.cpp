@@ -10,13 +10,43 @@ namespace sandboxes::bindings {
 
 namespace {
 
+Result<PlaceholderScan> scan_one(const RequestView& request) {
+  auto found = scan_placeholders(request);
+  if (!found) return found;
+  if (auto one = require_one_secret(*found); !one) return propagate(one);
+  return found;
+}
+
 Result<Output> scan(const CallInput& input) {
   const auto request = read_request(input.json, input.body_text());
   if (!request) return propagate(request);
-  const auto found = scan_placeholders(*request);
+  const auto found = scan_one(*request);
   if (!found) return propagate(found);
-  if (auto one = require_one_secret(*found); !one) return propagate(one);
-  return Output{Json{{"references", references_json(found->references)}}};
+  return text_output("{\"references\":" + references_text(found->references) + "}");
+}
+
+/// The URL, then names and values of the headers. Answers with two texts a reference: the first letter of its
+/// kind and the path, and a mark and the field, where it has one. No path and no field holds a NUL.
+bool scan_fields(const FieldsInput& input, Answer& answer) {
+  auto headers = read_header_fields(input.fields, 1);
+  if (!headers) return false;
+  const auto found = scan_one({"GET", input.fields[0], std::move(*headers), input.body});
+  if (!found) {
+    answer.set(propagate(found));
+    return true;
+  }
+  answer.text.clear();
+  for (const Reference& reference : found->references) {
+    answer.text += reference.kind == ReferenceKind::secret ? 's' : 'p';
+    answer.text += reference.path;
+    answer.text += '\0';
+    if (reference.field) {
+      answer.text += '=';
+      answer.text += *reference.field;
+    }
+    answer.text += '\0';
+  }
+  return true;
 }
 
 Result<Output> substitute(const CallInput& input) {
@@ -52,7 +82,7 @@ Result<Output> check_pin(const CallInput& input) {
 }
 
 constexpr std::array kPlaceholdersFunctions{
-    FunctionEntry{"scanPlaceholders", scan},
+    FunctionEntry{"scanPlaceholders", scan, scan_fields},
     FunctionEntry{"substitutePlaceholders", substitute},
     FunctionEntry{"selectSecretField", select_field},
     FunctionEntry{"checkSecretPin", check_pin},

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 
 #include "codec.hpp"
@@ -8,29 +9,45 @@ namespace sandboxes::bindings {
 
 namespace {
 
-Json optional_text(const std::optional<std::string>& text) {
-  return text ? Json(*text) : Json(nullptr);
+std::string env_text(const ProjectionEnv& env) {
+  std::string out = "{";
+  for (const auto& [key, value] : env) {
+    if (out.size() > 1) out += ',';
+    append_string(out, key);
+    out += ':';
+    append_string(out, value);
+  }
+  return out + '}';
 }
 
-Json sleep_after_json(const std::optional<SleepAfterValue>& value) {
-  if (!value) return Json(nullptr);
-  return std::visit([](const auto& one) { return Json(one); }, *value);
+std::string sleep_after_text(const std::optional<SleepAfterValue>& value) {
+  return value ? print(std::visit([](const auto& one) { return Json(one); }, *value)) : "null";
 }
 
-Json state_json(const ProjectionState& state) {
-  Json json = Json::object();
-  json["birthCertificate"] =
-      state.instance_type ? Json{{"config", Json{{"instanceType", *state.instance_type}}}} : Json(nullptr);
-  json["status"] = state.status ? Json(status_name(*state.status)) : Json(nullptr);
-  json["running"] = state.running;
-  json["instanceType"] = optional_text(state.instance_type);
-  json["lastBackupId"] = optional_text(state.last_backup_id);
-  json["env"] = Json(state.env);
-  json["sleepAfter"] = sleep_after_json(state.sleep_after);
-  json["keepAlive"] = state.keep_alive;
-  json["offset"] = state.offset;
-  if (!state.missing.empty()) json["missing"] = Json(state.missing);
-  return json;
+std::string birth_certificate_text(const std::optional<std::string>& instance_type) {
+  if (!instance_type) return "null";
+  ObjectText config;
+  config.string("instanceType", *instance_type);
+  return "{\"config\":" + config.take() + "}";
+}
+
+std::string state_text(const ProjectionState& state) {
+  ObjectText text;
+  text.raw("birthCertificate", birth_certificate_text(state.instance_type));
+  if (state.status) {
+    text.string("status", status_name(*state.status));
+  } else {
+    text.raw("status", "null");
+  }
+  text.boolean("running", state.running);
+  text.optional_string("instanceType", state.instance_type);
+  text.optional_string("lastBackupId", state.last_backup_id);
+  text.raw("env", env_text(state.env));
+  text.raw("sleepAfter", sleep_after_text(state.sleep_after));
+  text.boolean("keepAlive", state.keep_alive);
+  text.raw("offset", std::to_string(state.offset));
+  if (!state.missing.empty()) text.raw("missing", print(Json(state.missing)));
+  return text.take();
 }
 
 Result<void> read_missing(Input object, ProjectionState& state) {
@@ -131,7 +148,7 @@ Result<Output> fold_projection(const CallInput& input) {
   auto state = read_optional_state(input.json);
   if (!state) return propagate(state);
   if (const auto folded = fold_call(input, *state); !folded) return propagate(folded);
-  return Output{state_json(*state)};
+  return text_output(state_text(*state));
 }
 
 Result<Output> create(const CallInput& input) {
@@ -156,7 +173,7 @@ Result<Output> apply(const CallInput& input) {
 Result<Output> read(const CallInput& input) {
   const auto state = handle_of(input);
   if (!state) return propagate(state);
-  return Output{state_json(**state)};
+  return text_output(state_text(**state));
 }
 
 Result<Output> release(const CallInput& input) {
@@ -165,9 +182,62 @@ Result<Output> release(const CallInput& input) {
   return Output{Json(input.session.projections.free(*handle))};
 }
 
+/// A mark for something, and the text; only the NUL after both where there is nothing.
+void append_optional_field(std::string& out, const std::optional<std::string>& text) {
+  if (text) {
+    out += '=';
+    out += *text;
+  }
+  out += '\0';
+}
+
+/// The state as texts with a NUL after each: instance type, status, id of the backup, `sleepAfter` as JSON,
+/// whether it is kept alive, offset, then names and values of the environment. False for a state with holes
+/// or a NUL of its own.
+bool write_fields(const ProjectionState& state, std::string& out) {
+  constexpr std::size_t kFixed = 6;
+  if (!state.missing.empty()) return false;
+  out.clear();
+  append_optional_field(out, state.instance_type);
+  if (state.status) out += status_name(*state.status);
+  out += '\0';
+  append_optional_field(out, state.last_backup_id);
+  if (state.sleep_after) out += sleep_after_text(state.sleep_after);
+  out += '\0';
+  if (state.keep_alive) out += '1';
+  out += '\0';
+  out += std::to_string(state.offset);
+  out += '\0';
+  for (const auto& [key, value] : state.env) {
+    out += key;
+    out += '\0';
+    out += value;
+    out += '\0';
+  }
+  const auto nuls = std::count(out.begin(), out.end(), '\0');
+  return static_cast<std::size_t>(nuls) == kFixed + 2 * state.env.size();
+}
+
+/// Bytes from the first event on.
+bool fold_bytes(const FieldsInput& input, Answer& answer) {
+  ProjectionState state;
+  if (!input.has_body || !input.fields.empty() || !fold_quickly(state, input.body)) return false;
+  if (!write_fields(state, answer.text)) answer.set(text_output(state_text(state)));
+  return true;
+}
+
+bool apply_bytes(const FieldsInput& input, Answer& answer) {
+  const auto state = input.session.projections.get(static_cast<std::int64_t>(input.handle));
+  if (!input.has_body || !input.fields.empty() || !state || !fold_quickly(**state, input.body)) return false;
+  answer.set(text_output(std::to_string((*state)->offset)));
+  return true;
+}
+
 constexpr std::array kProjectionFunctions{
-    FunctionEntry{"foldProjection", fold_projection}, FunctionEntry{"createProjection", create},
-    FunctionEntry{"projectionApply", apply},          FunctionEntry{"projectionState", read},
+    FunctionEntry{"foldProjection", fold_projection, fold_bytes},
+    FunctionEntry{"createProjection", create},
+    FunctionEntry{"projectionApply", apply, apply_bytes},
+    FunctionEntry{"projectionState", read},
     FunctionEntry{"projectionFree", release},
 };
 

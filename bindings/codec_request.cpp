@@ -47,16 +47,28 @@ Json headers_json(const OwnedHeaders& headers) {
   return list;
 }
 
-Json references_json(const std::vector<Reference>& references) {
-  Json list = Json::array();
+std::string references_text(const std::vector<Reference>& references) {
+  std::string text = "[";
   for (const Reference& reference : references) {
-    Json one = Json::object();
-    one["kind"] = reference.kind == ReferenceKind::secret ? "secret" : "platform";
-    one["path"] = reference.path;
-    if (reference.field) one["field"] = *reference.field;
-    list.push_back(std::move(one));
+    if (text.size() > 1) text += ',';
+    text += reference.kind == ReferenceKind::secret ? R"({"kind":"secret","path":)"
+                                                    : R"({"kind":"platform","path":)";
+    append_string(text, reference.path);
+    if (reference.field) {
+      text += ",\"field\":";
+      append_string(text, *reference.field);
+    }
+    text += '}';
   }
-  return list;
+  return text + ']';
+}
+
+std::optional<HeaderList> read_header_fields(std::span<const std::string_view> fields, std::size_t first) {
+  if (fields.size() < first || (fields.size() - first) % 2 != 0) return std::nullopt;
+  HeaderList headers;
+  headers.reserve((fields.size() - first) / 2);
+  for (std::size_t i = first; i < fields.size(); i += 2) headers.emplace_back(fields[i], fields[i + 1]);
+  return headers;
 }
 
 std::string header_text(Input value) {

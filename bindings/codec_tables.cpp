@@ -10,48 +10,54 @@ namespace sandboxes::bindings {
 
 namespace {
 
-Json row_json(const InstanceTypeRow& row) {
-  Json json = Json::object();
-  json["name"] = row.name;
-  json["vcpu"] = static_cast<double>(row.vcpu_sixteenths) / 16.0;
-  json["vcpuSixteenths"] = row.vcpu_sixteenths;
-  json["memoryMib"] = row.memory_mib;
-  json["diskMb"] = row.disk_mb;
-  json["diskGb"] = row.disk_mb / 1000;
-  json["binding"] = row.binding;
-  json["className"] = row.class_name;
-  json["isDefault"] = row.type == default_instance_type;
-  json["maxInstances"] = Json{{"dev", row.max_dev}, {"preview", row.max_preview}, {"prd", row.max_prd}};
-  return json;
+std::string row_text(const InstanceTypeRow& row) {
+  ObjectText caps;
+  caps.integer("dev", row.max_dev);
+  caps.integer("preview", row.max_preview);
+  caps.integer("prd", row.max_prd);
+  ObjectText text;
+  text.string("name", row.name);
+  text.raw("vcpu", print(Json(static_cast<double>(row.vcpu_sixteenths) / 16.0)));
+  text.integer("vcpuSixteenths", row.vcpu_sixteenths);
+  text.integer("memoryMib", row.memory_mib);
+  text.integer("diskMb", row.disk_mb);
+  text.integer("diskGb", row.disk_mb / 1000);
+  text.string("binding", row.binding);
+  text.string("className", row.class_name);
+  text.boolean("isDefault", row.type == default_instance_type);
+  text.raw("maxInstances", caps.take());
+  return text.take();
 }
 
 Result<Output> instance_types_table(const CallInput&) {
-  Json rows = Json::array();
-  for (const InstanceTypeRow& row : instance_types) rows.push_back(row_json(row));
-  return Output{std::move(rows)};
+  ArrayText rows;
+  for (const InstanceTypeRow& row : instance_types) rows.raw(row_text(row));
+  return text_output(rows.take());
 }
 
 Result<Output> limits_table(const CallInput&) {
-  Json json = Json::object();
-  json["inputBytes"] = kMaxInputBytes;
-  json["nesting"] = kMaxNesting;
-  json["nameBytes"] = kMaxNameBytes;
-  json["projectIdBytes"] = kMaxProjectIdBytes;
-  json["eventBytes"] = kMaxEventBytes;
-  json["templateBodyBytes"] = kMaxTemplateBodyBytes;
-  json["snapshotTtlSeconds"] = kSnapshotTtlSeconds;
-  return Output{std::move(json)};
+  ObjectText text;
+  text.integer("inputBytes", kMaxInputBytes);
+  text.integer("nesting", kMaxNesting);
+  text.integer("nameBytes", kMaxNameBytes);
+  text.integer("projectIdBytes", kMaxProjectIdBytes);
+  text.integer("eventBytes", kMaxEventBytes);
+  text.integer("templateBodyBytes", kMaxTemplateBodyBytes);
+  text.integer("snapshotTtlSeconds", kSnapshotTtlSeconds);
+  return text_output(text.take());
 }
 
 Result<Output> errors_table(const CallInput&) {
-  Json rows = Json::array();
+  ArrayText rows;
   for (const ErrorInfo& info : error_catalogue()) {
-    rows.push_back(Json{{"code", info.code},
-                        {"status", info.status},
-                        {"retryable", info.retryable},
-                        {"meaning", info.meaning}});
+    ObjectText row;
+    row.string("code", info.code);
+    row.integer("status", info.status);
+    row.boolean("retryable", info.retryable);
+    row.string("meaning", info.meaning);
+    rows.raw(row.take());
   }
-  return Output{std::move(rows)};
+  return text_output(rows.take());
 }
 
 constexpr std::array kTablesFunctions{

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -135,6 +136,58 @@ class Printer {
 };
 
 }  // namespace
+
+void append_string(std::string& out, std::string_view text) {
+  const auto plain = [](char c) { return c >= 0x20 && c != '"' && c != '\\' && is_ascii(c); };
+  if (std::all_of(text.begin(), text.end(), plain)) {
+    out += '"';
+    out += text;
+    out += '"';
+  } else {
+    out += print(Json(text));
+  }
+}
+
+void ObjectText::name(std::string_view name) {
+  if (out_.size() > 1) out_ += ',';
+  out_ += '"';
+  out_ += name;
+  out_ += "\":";
+}
+
+void ObjectText::raw(std::string_view name, std::string_view json) {
+  this->name(name);
+  out_ += json;
+}
+
+void ObjectText::string(std::string_view name, std::string_view text) {
+  this->name(name);
+  append_string(out_, text);
+}
+
+void ObjectText::optional_string(std::string_view name, const std::optional<std::string>& text) {
+  if (text) return string(name, *text);
+  raw(name, "null");
+}
+
+void ObjectText::strings(std::string_view name, const std::vector<std::string>& texts) {
+  ArrayText list;
+  for (const std::string& text : texts) {
+    std::string quoted;
+    append_string(quoted, text);
+    list.raw(quoted);
+  }
+  raw(name, list.take());
+}
+
+void ArrayText::raw(std::string_view json) {
+  if (out_.size() > 1) out_ += ',';
+  out_ += json;
+}
+
+Output text_output(std::string json) {
+  return Output{Json(), std::nullopt, std::move(json)};
+}
 
 std::string print(const Json& json, bool ascii) {
   Printer printer(ascii);

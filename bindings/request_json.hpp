@@ -16,7 +16,10 @@ namespace sandboxes::bindings {
 /// `gateway`: null, or `{ apiKey, cacheTtlSeconds, metadata }`.
 [[nodiscard]] Result<std::optional<Gateway>> read_gateway(Input object);
 [[nodiscard]] Json headers_json(const OwnedHeaders& headers);
-[[nodiscard]] Json references_json(const std::vector<Reference>& references);
+[[nodiscard]] std::string references_text(const std::vector<Reference>& references);
+/// Names and values in turn, from field `first` on; nothing when they do not pair.
+[[nodiscard]] std::optional<HeaderList> read_header_fields(std::span<const std::string_view> fields,
+                                                           std::size_t first);
 /// JSON text with the members in the order given, in ASCII, so that it can be a header's value.
 [[nodiscard]] std::string header_text(Input value);
 

@@ -29,6 +29,10 @@ sandboxes_header(catch2 catch2 catch2/catch.hpp https://github.com/catchorg/Catc
 add_library(sandboxes_headers INTERFACE)
 target_include_directories(sandboxes_headers SYSTEM INTERFACE "${SANDBOXES_HEADERS}")
 target_compile_definitions(sandboxes_headers INTERFACE JSON_NOEXCEPTION JSON_USE_IMPLICIT_CONVERSIONS=0)
+if(EMSCRIPTEN)
+  # NDEBUG would make simdjson force its accessors inline.
+  target_compile_options(sandboxes_headers INTERFACE "SHELL:'-DJSON_ASSERT(x)=static_cast<void>(0)'")
+endif()
 
 set(simdjson_source "${PROJECT_SOURCE_DIR}/node_modules/@nozbe/simdjson/src")
 if(NOT EXISTS "${simdjson_source}/simdjson.cpp")
@@ -37,4 +41,4 @@ endif()
 add_library(sandboxes_simdjson STATIC "${simdjson_source}/simdjson.cpp")
 target_include_directories(sandboxes_simdjson SYSTEM PUBLIC "${simdjson_source}")
 target_compile_definitions(sandboxes_simdjson PUBLIC SIMDJSON_EXCEPTIONS=0 SIMDJSON_DISABLE_DEPRECATED_API=1)
-target_compile_options(sandboxes_simdjson PRIVATE -w -O2 -fno-exceptions -fno-rtti)
+target_compile_options(sandboxes_simdjson PRIVATE -w $<IF:$<BOOL:${EMSCRIPTEN}>,-Os,-O2> -fno-exceptions -fno-rtti ${SANDBOXES_SMALL})

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "ordering.hpp"
 #include "policy_schemes.hpp"
 
 namespace sandboxes {
@@ -213,8 +214,9 @@ void EgressPolicy::index() {
 }
 
 void EgressPolicy::build_slots() {
-  std::sort(entries_.begin(), entries_.end(),
-            [](const Entry& a, const Entry& b) { return a.key != b.key ? a.key < b.key : a.rule < b.rule; });
+  internal::order(entries_, [](const Entry& a, const Entry& b) {
+    return a.key != b.key ? a.key < b.key : a.rule < b.rule;
+  });
   std::size_t size = 2;
   while (size < entries_.size() * 2) size *= 2;
   slots_.assign(size, Slot{});

@@ -1,6 +1,6 @@
 #include <algorithm>
-#include <unordered_set>
 
+#include "ordering.hpp"
 #include "policy_schemes.hpp"
 #include "sandboxes/egress_policy.hpp"
 #include "sandboxes/http.hpp"
@@ -164,7 +164,7 @@ class RuleCompiler {
 
   template <class T>
   static void sort_unique(std::vector<T>& list) {
-    std::sort(list.begin(), list.end());
+    internal::order(list, [](const T& left, const T& right) { return left < right; });
     list.erase(std::unique(list.begin(), list.end()), list.end());
   }
 
@@ -172,15 +172,23 @@ class RuleCompiler {
   PolicyRule rule_;
 };
 
+std::optional<std::string> repeated_id(const std::vector<PolicyRuleInput>& rules) {
+  std::vector<std::string_view> ids;
+  ids.reserve(rules.size());
+  for (const PolicyRuleInput& rule : rules) ids.push_back(rule.id);
+  internal::order(ids, [](std::string_view left, std::string_view right) { return left < right; });
+  const auto twice = std::adjacent_find(ids.begin(), ids.end());
+  return twice == ids.end() ? std::nullopt : std::optional(std::string(*twice));
+}
+
 }  // namespace
 
 Result<EgressPolicy> EgressPolicy::compile(const PolicyInput& input) {
   EgressPolicy policy;
   policy.default_allow_ = input.default_allow;
   policy.rules_.reserve(input.rules.size());
-  std::unordered_set<std::string_view> ids;
+  if (const auto twice = repeated_id(input.rules)) return fail(InvalidPolicy{*twice, "id", "is there twice"});
   for (const PolicyRuleInput& rule : input.rules) {
-    if (!ids.insert(rule.id).second) return fail(InvalidPolicy{rule.id, "id", "is there twice"});
     auto compiled = RuleCompiler(rule).run();
     if (!compiled) return propagate(compiled);
     policy.rules_.push_back(std::move(*compiled));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bitset>
 #include <cstdint>
 #include <cstring>
 
@@ -11,27 +12,8 @@ namespace sandboxes::internal {
 
 namespace {
 
-/// Sixteen bytes that are compared at once: a language extension that GCC, Clang and Emscripten share, and
-/// that is plain arithmetic where the machine has no vectors.
-using Block = unsigned char __attribute__((vector_size(16)));
-constexpr std::size_t kBlock = sizeof(Block);
-
-constexpr Block every(unsigned char byte) {
-  return Block{byte, byte, byte, byte, byte, byte, byte, byte,
-               byte, byte, byte, byte, byte, byte, byte, byte};
-}
-
-/// Whether none of the bytes ends a run of plain string characters: a quote, a backslash, a control or
-/// non-ASCII.
-bool is_plain(const char* bytes) {
-  Block block;
-  std::memcpy(&block, bytes, kBlock);
-  const auto special =
-      (block == every('"')) | (block == every('\\')) | (block < every(0x20)) | (block > every(0x7F));
-  std::uint64_t halves[2];
-  std::memcpy(halves, &special, kBlock);
-  return (halves[0] | halves[1]) == 0;
-}
+/// Blocks that a long string is read by.
+constexpr std::size_t kStride = 4 * kBlock;
 
 constexpr std::array<bool, 256> make_special() {
   std::array<bool, 256> special{};
@@ -44,8 +26,28 @@ constexpr std::array<bool, 256> make_special() {
 /// The same for one byte.
 constexpr auto kSpecial = make_special();
 
-bool is_json_space(char c) {
-  return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+/// The first byte from `at` on that is no plain string character, or `size`.
+std::size_t plain_end(const char* data, std::size_t at, std::size_t size) {
+  // What does not end within two blocks tends to be much longer.
+  if (at + kBlock <= size) {
+    const std::size_t plain = bytes_before(special_bytes(data + at));
+    at += plain;
+    if (plain < kBlock) return at;
+  }
+  while (at + kStride <= size) {
+    const char* next = data + at;
+    const Block marks = special_bytes(next) | special_bytes(next + kBlock) |
+                        special_bytes(next + 2 * kBlock) | special_bytes(next + 3 * kBlock);
+    if (bytes_before(marks) < kBlock) break;
+    at += kStride;
+  }
+  while (at + kBlock <= size) {
+    const std::size_t plain = bytes_before(special_bytes(data + at));
+    at += plain;
+    if (plain < kBlock) return at;
+  }
+  while (at < size && !kSpecial[static_cast<unsigned char>(data[at])]) ++at;
+  return at;
 }
 
 void append_utf8(std::string& out, std::uint32_t code) {
@@ -90,64 +92,14 @@ char simple_escape(char c) {
   }
 }
 
-/// Rewrites one value at the reader's place.
-class Canonical {
- public:
-  explicit Canonical(std::string_view text) : text_(text) {}
-
-  std::string run(Range range) {
-    std::size_t at = range.begin;
-    while (at < range.end && is_json_space(text_[at])) ++at;
-    if (text_[at] == '{') return object({at, range.end});
-    if (text_[at] == '[') return array({at, range.end});
-    std::size_t end = range.end;
-    while (end > at && is_json_space(text_[end - 1])) --end;
-    const std::string_view token = text_.substr(at, end - at);
-    if (text_[at] == '"') return string(unescape_json(token.substr(1, token.size() - 2)));
-    return std::string(token);
-  }
-
- private:
-  static std::string string(std::string_view bytes) { return '"' + escape_json(bytes) + '"'; }
-
-  std::string object(Range range) {
-    auto members = read_members(text_, range).value_or(std::vector<JsonMember>{});
-    std::stable_sort(members.begin(), members.end(),
-                     [](const JsonMember& a, const JsonMember& b) { return a.key < b.key; });
-    std::string out = "{";
-    for (std::size_t i = 0; i < members.size(); ++i) {
-      if (i + 1 < members.size() && members[i + 1].key == members[i].key) continue;
-      if (out.size() > 1) out += ',';
-      out += string(members[i].key) + ':' + run(members[i].value);
-    }
-    return out + '}';
-  }
-
-  std::string array(Range range) {
-    JsonText reader(text_.substr(0, range.end));
-    reader.move_to(range.begin + 1);
-    reader.skip_space();
-    std::string out = "[";
-    while (!reader.next_is(']')) {
-      const std::size_t begin = reader.at();
-      if (!reader.value()) break;
-      if (out.size() > 1) out += ',';
-      out += run({begin, reader.at()});
-      if (reader.next_is(',')) reader.move_to(reader.at() + 1);
-    }
-    return out + ']';
-  }
-
-  std::string_view text_;
-};
-
 }  // namespace
 
-void JsonText::skip_space() {
+void JsonText::skip_more_space() {
   while (at_ < text_.size() && is_json_space(text_[at_])) ++at_;
 }
 
 bool JsonText::escape() {
+  ++escapes_;
   ++at_;
   if (at_ >= text_.size()) return false;
   const char c = text_[at_++];
@@ -186,14 +138,12 @@ bool JsonText::non_ascii() {
   return true;
 }
 
-bool JsonText::string() {
-  if (!next_is('"')) return false;
+bool JsonText::long_string() {
   const char* data = text_.data();
   const std::size_t size = text_.size();
   std::size_t at = at_ + 1;
   for (;;) {
-    while (at + kBlock <= size && is_plain(data + at)) at += kBlock;
-    while (at < size && !kSpecial[static_cast<unsigned char>(data[at])]) ++at;
+    at = plain_end(data, at, size);
     at_ = at;
     if (at == size) return false;
     if (data[at] == '"') {
@@ -260,15 +210,24 @@ bool JsonText::key() {
   return true;
 }
 
-bool JsonText::value() {
-  std::array<bool, kMaxTextNesting> in_object{};
+bool JsonText::value(std::size_t deepest) {
+  skip_space();
+  if (at_ >= text_.size()) return false;
+  if (next_is('{') || next_is('[')) return nested(std::min(deepest, kMaxTextNesting));
+  if (!scalar()) return false;
+  skip_space();
+  return true;
+}
+
+bool JsonText::nested(std::size_t deepest) {
+  std::bitset<kMaxTextNesting> in_object;
   std::size_t depth = 0;
   for (;;) {
     skip_space();
     if (at_ >= text_.size()) return false;
     const char opening = text_[at_];
     if (opening == '{' || opening == '[') {
-      if (depth == kMaxTextNesting) return false;
+      if (depth == deepest) return false;
       in_object[depth++] = opening == '{';
       ++at_;
       skip_space();
@@ -386,10 +345,6 @@ std::string escape_json(std::string_view bytes) {
     }
   }
   return out;
-}
-
-std::string canonical_json(std::string_view valid_json) {
-  return Canonical(valid_json).run({0, valid_json.size()});
 }
 
 }  // namespace sandboxes::internal

@@ -59,12 +59,12 @@ std::string insert(std::string_view body, std::size_t begin, std::size_t end, st
   return out;
 }
 
-/// The body with `stream_options.include_usage: true` put in where a streaming caller left it out. Nothing
-/// else moves.
-std::string with_usage(std::string_view body, const Members& members) {
+/// Nothing when the body stays as it is. Else the body with `stream_options.include_usage: true` put in where
+/// a streaming caller left it out. Nothing else moves.
+std::optional<std::string> with_usage(std::string_view body, const Members& members) {
   constexpr std::string_view kUsage = "\"include_usage\":true";
   const JsonMember* stream = last_member(members, "stream");
-  if (stream == nullptr || stream->value.of(body) != "true") return std::string(body);
+  if (stream == nullptr || stream->value.of(body) != "true") return std::nullopt;
   const JsonMember* options = last_member(members, "stream_options");
   if (options == nullptr) {
     const std::size_t end = body.rfind('}');
@@ -73,7 +73,7 @@ std::string with_usage(std::string_view body, const Members& members) {
   const Range value = options->value;
   if (value.of(body) == "null") return insert(body, value.begin, value.end, "{" + std::string(kUsage) + "}");
   const auto inner = internal::read_members(body, value);
-  if (!inner || last_member(*inner, "include_usage") != nullptr) return std::string(body);
+  if (!inner || last_member(*inner, "include_usage") != nullptr) return std::nullopt;
   const std::string text = std::string(kUsage) + (inner->empty() ? "" : ",");
   return insert(body, value.begin + 1, value.begin + 1, text);
 }
@@ -125,11 +125,11 @@ std::variant<NotRouted, GatewayCall> route_openai(const RequestView& request, co
   const auto members = internal::read_members(request.body, {0, request.body.size()});
   if (!members) return NotRouted{"body"};
   GatewayCall call;
-  call.body = takes_include_usage(*endpoint) ? with_usage(request.body, *members) : std::string(request.body);
+  if (takes_include_usage(*endpoint)) call.body = with_usage(request.body, *members);
   call.headers = gateway_headers(request.headers, gateway);
   // Equal bodies for two endpoints are two questions.
   if (gateway.cache_ttl_seconds)
-    call.cache_key_input = *endpoint + "\n" + internal::canonical_json(call.body);
+    call.cache_key_input = *endpoint + "\n" + internal::canonical_json(call.body ? *call.body : request.body);
   call.endpoint = std::move(*endpoint);
   return call;
 }

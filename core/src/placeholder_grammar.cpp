@@ -195,7 +195,12 @@ std::string reference_key(const Reference& reference) {
 }
 
 std::size_t find_placeholder_name(std::string_view text, std::size_t from) {
-  return text.find(kName, from);
+  // The capital is the rarest of its letters.
+  constexpr std::size_t kCapital = kName.find('S');
+  for (std::size_t at = text.find('S', from); at != std::string_view::npos; at = text.find('S', at + 1)) {
+    if (at >= from + kCapital && text.substr(at - kCapital, kName.size()) == kName) return at - kCapital;
+  }
+  return std::string_view::npos;
 }
 
 PlaceholderParse parse_placeholder(std::string_view text, std::size_t position) {

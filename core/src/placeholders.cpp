@@ -74,14 +74,15 @@ class Scanner {
 
  private:
   /// Notes every placeholder of `text`; `map` turns an offset in it into one of what will be edited.
-  template <class Map>
-  Result<void> text(std::string_view text, PlaceholderSite site, std::string_view part, const Map& map) {
+  /// `part` gives the name of the place for an error.
+  template <class Part, class Map>
+  Result<void> text(std::string_view text, PlaceholderSite site, const Part& part, const Map& map) {
     std::size_t at = find_placeholder_name(text, 0);
     while (at != std::string_view::npos) {
       PlaceholderParse parsed = parse_placeholder(text, at);
       std::size_t next = at + 1;
       if (const auto* bad = std::get_if<MalformedPlaceholder>(&parsed))
-        return malformed(*bad, part, map(bad->position));
+        return malformed(*bad, part(), map(bad->position));
       if (auto* found = std::get_if<FoundPlaceholder>(&parsed)) {
         site.range = {map(at), map(found->end)};
         site.reference = note(std::move(found->reference));
@@ -110,7 +111,7 @@ class Scanner {
   }
 
   Result<void> outside(std::string_view part, std::string_view raw) {
-    if (!mentions_placeholder(percent_decode(raw))) return {};
+    if (raw.empty() || !mentions_placeholder(percent_decode(raw))) return {};
     return fail(SecretReferenceOutsideUrlPath{std::string(part)});
   }
 
@@ -127,15 +128,18 @@ class Scanner {
     for (const auto& [part, raw] : parts) {
       if (auto fine = outside(part, raw); !fine) return fine;
     }
-    const internal::DecodedText path(parsed->path.of(request_.url), parsed->path.begin);
+    const std::string_view raw = parsed->path.of(request_.url);
+    if (raw.find_first_of("%S") == std::string_view::npos) return {};
+    const internal::DecodedText path(raw, parsed->path.begin);
     PlaceholderSite site;
     site.place = Place::path;
-    return text(path.text, site, "url path", [&path](std::size_t at) { return path.offsets[at]; });
+    const auto part = [] { return std::string("url path"); };
+    return text(path.text, site, part, [&path](std::size_t at) { return path.offsets[at]; });
   }
 
   Result<void> header(std::size_t index) {
     const auto& [name, value] = request_.headers[index];
-    const std::string part = "header " + to_lower_ascii(name);
+    const auto part = [&name = name] { return "header " + to_lower_ascii(name); };
     const auto same = [](std::size_t at) { return at; };
     PlaceholderSite site;
     site.header = index;
@@ -146,7 +150,8 @@ class Scanner {
     const auto credentials = internal::decode_basic(token->of(value));
     if (!credentials) return {};
     site.place = Place::basic;
-    return text(*credentials, site, part + " (Basic credentials)", same);
+    return text(
+        *credentials, site, [&part] { return part() + " (Basic credentials)"; }, same);
   }
 
   Result<void> body() {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "ordering.hpp"
 #include "projection_internal.hpp"
 
 namespace sandboxes {
@@ -13,7 +14,6 @@ using simdjson::dom::element;
 using simdjson::dom::object;
 
 constexpr std::array<std::string_view, 4> kStatusNames{"created", "running", "stopped", "destroyed"};
-constexpr std::string_view kSandboxPrefix = "events.iterate.com/sandbox/";
 constexpr double kLargestOffset = 9007199254740991.0;
 
 /// The three fields of an event that a fold reads.
@@ -104,7 +104,7 @@ void fold_env(ProjectionState& state, element changes) {
     if (const auto text = text_of(field.value)) {
       state.env.insert_or_assign(std::string(field.key), std::string(*text));
     } else if (field.value.is_null()) {
-      state.env.erase(std::string(field.key));
+      if (const auto found = state.env.find(field.key); found != state.env.end()) state.env.erase(found);
     }
   }
 }
@@ -150,8 +150,8 @@ Result<std::vector<Entry>> read_batch(const ProjectionState& state, simdjson::do
     entries.push_back(*entry);
   }
   if (!sorted) {
-    std::stable_sort(entries.begin(), entries.end(),
-                     [](const Entry& left, const Entry& right) { return left.offset < right.offset; });
+    internal::order(entries,
+                    [](const Entry& left, const Entry& right) { return left.offset < right.offset; });
   }
   return entries;
 }
@@ -165,16 +165,9 @@ bool was_missed(const ProjectionState& state, std::int64_t offset) {
                      [&](const auto& range) { return offset >= range.first && offset <= range.second; });
 }
 
-bool reads_payload(std::string_view type) {
-  if (!type.starts_with(kSandboxPrefix)) return false;
-  const std::string_view name = type.substr(kSandboxPrefix.size());
-  return name == "created" || name == "backup-created" || name == "configured";
-}
-
 void advance(ProjectionState& state, std::int64_t offset, std::string_view type,
              const std::optional<element>& payload) {
-  if (offset > state.offset + 1) state.missing.emplace_back(state.offset + 1, offset - 1);
-  state.offset = offset;
+  move_on(state, offset);
   if (state.status == ProjectionStatus::destroyed || !type.starts_with(kSandboxPrefix)) return;
   const std::string_view name = type.substr(kSandboxPrefix.size());
   if (name == "started") return set_status(state, ProjectionStatus::running);

@@ -1,6 +1,7 @@
 #include "sandboxes/url.hpp"
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "sandboxes/http.hpp"
@@ -12,6 +13,15 @@ namespace {
 
 constexpr std::size_t kMaxHostBytes = 253;
 constexpr std::string_view kForbiddenInHost = " #/:<>?@[\\]^|%\"`{}";
+
+constexpr std::array<bool, 128> make_host_characters() {
+  std::array<bool, 128> allowed{};
+  for (std::size_t i = 0x21; i < 0x7F; ++i)
+    allowed[i] = kForbiddenInHost.find(static_cast<char>(i)) == std::string_view::npos;
+  return allowed;
+}
+
+constexpr auto kHostCharacters = make_host_characters();
 constexpr std::string_view kUnreservedMarks = "-._~";
 constexpr std::string_view kKeptInPath = "-._~!$&'()*+,;=:@/|^[]";
 constexpr std::string_view kPercentDigits = "0123456789ABCDEF";
@@ -35,7 +45,7 @@ Result<Host> parse_name(std::string_view text) {
     const char c = host.text[i];
     if (!is_ascii(c))
       return refuse_url("its host is not ASCII; pass it through URL first, which applies IDNA");
-    if (is_control(c) || kForbiddenInHost.find(c) != std::string_view::npos) {
+    if (!kHostCharacters[static_cast<unsigned char>(c)]) {
       return refuse_url("its host holds " + character_name(host.text, i) + " at position " +
                         std::to_string(i));
     }

@@ -21,7 +21,53 @@ Json value_of(std::string_view answer) {
   return json["value"];
 }
 
+std::size_t index_of(std::string_view name) {
+  const auto functions = all_functions();
+  std::size_t index = 0;
+  while (index < functions.size() && functions[index].name != name) ++index;
+  return index;
+}
+
+/// Calls with bare texts; nothing when JSON is wanted instead.
+std::optional<std::string> call_fields(Boundary& boundary, std::string_view name, double handle,
+                                       std::string_view text, std::size_t count, std::string_view body) {
+  std::uint8_t* place = boundary.reserve(text.size() + body.size());
+  REQUIRE(place != nullptr);
+  std::memcpy(place, text.data(), text.size());
+  std::memcpy(place + text.size(), body.data(), body.size());
+  const FieldsLayout layout{handle, count, text.size(), text.size() + body.size(), true};
+  if (!boundary.call_fields(index_of(name), layout)) return std::nullopt;
+  return std::string(boundary.answer());
+}
+
 }  // namespace
+
+TEST_CASE("bare texts are read where they are as many as was said") {
+  using namespace std::string_view_literals;
+  Boundary boundary;
+  const auto request = "https://a.example/\0x\0getSecret(\"/secrets/a\")"sv;
+  CHECK(call_fields(boundary, "scanPlaceholders", 0, request, 3, "") == "s/secrets/a\0\0"sv);
+  CHECK_FALSE(call_fields(boundary, "scanPlaceholders", 0, request, 2, ""));
+  CHECK_FALSE(call_fields(boundary, "scanPlaceholders", 0, request, 4, ""));
+  CHECK_FALSE(call_fields(boundary, "scanPlaceholders", 0, "", 0, ""));
+  CHECK_FALSE(call_fields(boundary, "durableObjectName", 0, request, 3, ""));
+  CHECK_FALSE(boundary.call_fields(1000, {}));
+  CHECK_FALSE(boundary.call_fields(index_of("scanPlaceholders"), {0, 1, 1 << 20, 1 << 20, false}));
+  CHECK(code_of(*call_fields(boundary, "scanPlaceholders", 0, "x", 1, "")) == "invalid_url");
+}
+
+TEST_CASE("a fold of bytes answers with texts, and with JSON where those cannot hold the state") {
+  using namespace std::string_view_literals;
+  Boundary boundary;
+  const std::string_view first = R"([{"offset":1,"type":"events.iterate.com/sandbox/started"}])";
+  CHECK(call_fields(boundary, "foldProjection", 0, "", 0, first) == "\0running\0\0\0\0001\0"sv);
+  const std::string_view second = R"([{"offset":2,"type":"events.iterate.com/sandbox/started"}])";
+  CHECK(value_of(*call_fields(boundary, "foldProjection", 0, "", 0, second))["missing"][0][0] == 1);
+  CHECK_FALSE(call_fields(boundary, "foldProjection", 0, "", 0, "[1]"));
+  const auto handle = value_of(boundary.call("createProjection", "{}")).get<double>();
+  CHECK(value_of(*call_fields(boundary, "projectionApply", handle, "", 0, first)) == 1);
+  CHECK_FALSE(call_fields(boundary, "projectionApply", handle + 1, "", 0, first));
+}
 
 TEST_CASE("functions have names of their own") {
   std::set<std::string_view> names;

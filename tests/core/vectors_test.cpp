@@ -45,8 +45,10 @@ void run_file(const std::filesystem::path& path) {
     } else {
       REQUIRE(answer.contains("value"));
       CHECK(answer["value"] == Json::parse(vector["expect"].dump()));
+      // An answer without a body leaves the one that was given.
+      const Json given = vector.contains("body") ? Json::parse(vector["body"].dump()) : Json();
       if (vector.contains("expectBody"))
-        CHECK(answer.value("body", Json()) == Json::parse(vector["expectBody"].dump()));
+        CHECK(answer.value("body", given) == Json::parse(vector["expectBody"].dump()));
     }
   }
 }

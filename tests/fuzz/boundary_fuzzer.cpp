@@ -1,6 +1,32 @@
 // Any function of the boundary, with any arguments: the first line names it, the second is JSON, the rest a
 // body.
+// Then the same bytes as bare texts, which the functions that read such must answer or leave to the call.
+#include <algorithm>
+#include <cstring>
+
 #include "fuzz.hpp"
+
+namespace {
+
+void call_fields(std::size_t index, std::string_view text, std::string_view body) {
+  static sandboxes::bindings::Boundary boundary;
+  std::uint8_t* place = boundary.reserve(text.size() + body.size());
+  fuzz::require(place != nullptr, "there is memory");
+  std::memcpy(place, text.data(), text.size());
+  std::memcpy(place + text.size(), body.data(), body.size());
+  const auto nuls = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\0'));
+  const std::size_t count = text.empty() ? 0 : nuls + 1;
+  const sandboxes::bindings::FieldsLayout layout{1048576, count, text.size(), text.size() + body.size(),
+                                                 true};
+  if (!boundary.call_fields(index, layout)) return;
+  const std::string first(boundary.answer());
+  fuzz::require(!first.starts_with('{') || nlohmann::json::parse(first, nullptr, false).is_object(),
+                "an answer in braces is JSON");
+  fuzz::require(boundary.call_fields(index, layout) && boundary.answer() == first,
+                "bare texts are answered the same twice");
+}
+
+}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto lines = fuzz::parts(fuzz::text(data, size), 3);
@@ -17,5 +43,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (name == "createProjection" || name == "compileEgressPolicy") return 0;
   const auto first = fuzz::call(name, lines[1], lines[2]);
   fuzz::require(fuzz::call(name, lines[1], lines[2]) == first, "a function answers the same twice");
+  call_fields(index, lines[1], lines[2]);
   return 0;
 }

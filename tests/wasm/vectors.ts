@@ -12,21 +12,25 @@ export interface Vector {
   /** Travels beside the arguments. */
   body?: string;
   expect?: unknown;
+  /** An answer without a body leaves the one that was given. */
   expectBody?: string;
   /** A code. */
   error?: string;
   why: string;
 }
 
+/** What answers vectors. */
+export type Caller = Pick<Core, "call">;
+
 /** What is wrong with the answers, a line each; empty when all is well. */
-export function failuresOf(core: Core, vectors: readonly Vector[]): string[] {
+export function failuresOf(core: Caller, vectors: readonly Vector[]): string[] {
   return vectors.flatMap((vector) => {
     const failure = failureOf(core, vector);
     return failure === null ? [] : [`${vector.id}: ${failure}`];
   });
 }
 
-function failureOf(core: Core, vector: Vector): string | null {
+function failureOf(core: Caller, vector: Vector): string | null {
   try {
     const { value, body } = core.call(vector.call, vector.inputText ?? vector.input ?? {}, vector.body);
     if (vector.error !== undefined) return `wanted ${vector.error}, got ${JSON.stringify(value)}`;
@@ -34,7 +38,7 @@ function failureOf(core: Core, vector: Vector): string | null {
       return `wanted ${JSON.stringify(vector.expect)}, got ${JSON.stringify(value)}`;
     }
     if (vector.expectBody === undefined) return null;
-    const text = body === undefined ? undefined : new TextDecoder().decode(body);
+    const text = body === undefined ? vector.body : new TextDecoder().decode(body);
     return text === vector.expectBody ? null : `wanted the body ${vector.expectBody}, got ${text}`;
   } catch (error) {
     if (!isSandboxError(error)) return `threw ${String(error)}`;

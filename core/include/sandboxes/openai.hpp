@@ -23,7 +23,7 @@ struct Gateway {
 struct GatewayCall {
   std::string endpoint;
   OwnedHeaders headers;
-  std::string body;
+  std::optional<std::string> body;  ///< nothing when it is the request's own
   /// The bytes whose SHA-256 is the cache key, when there is a cache.
   std::optional<std::string> cache_key_input;
 };

@@ -3,6 +3,7 @@
 #include <simdjson.h>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -23,6 +24,9 @@ enum class ProjectionStatus : std::uint8_t { created, running, stopped, destroye
 /// A sandbox's `sleepAfter` as it was given: seconds, or text like `10m`.
 using SleepAfterValue = std::variant<double, std::string>;
 
+/// Searched by views: a fold assigns far more often than it adds.
+using ProjectionEnv = std::map<std::string, std::string, std::less<>>;
+
 /// What a sandbox's events add up to.
 struct ProjectionState {
   /// From the birth certificate; a text, since an older core may meet a newer type.
@@ -30,7 +34,7 @@ struct ProjectionState {
   std::optional<ProjectionStatus> status;
   bool running = false;
   std::optional<std::string> last_backup_id;
-  std::map<std::string, std::string> env;
+  ProjectionEnv env;
   std::optional<SleepAfterValue> sleep_after;
   bool keep_alive = false;
   std::int64_t offset = 0;  ///< of the newest event that was folded

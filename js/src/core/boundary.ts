@@ -1,17 +1,27 @@
 import createModule from "#wasm/core.factory.js";
 import { SandboxError } from "./error.ts";
 
-/** What embind exports; see `bindings/embind.cpp`. Addresses and lengths are in bytes. */
+/** What `bindings/wasm.cpp` exports. Addresses and lengths are in bytes. */
 interface WasmModule {
   HEAPU8: Uint8Array;
   HEAPU32: Uint32Array;
-  reserve(bytes: number): number;
-  call(index: number, used: number, hasBody: boolean): number;
-  functionNames(): string;
+  _core_reserve(bytes: number): number;
+  _core_call(index: number, used: number, hasBody: number): number;
+  _core_call_fields(
+    index: number,
+    handle: number,
+    count: number,
+    textBytes: number,
+    used: number,
+    hasBody: number,
+  ): number;
+  _core_function_names(): number;
 }
 
 export interface Answer {
   value: unknown;
+  /** Instead of the value: texts, in the order that the function's codec says. */
+  fields?: string[];
   body?: Uint8Array;
 }
 
@@ -30,6 +40,8 @@ type Wire =
 const LENGTH_BYTES = 4;
 /** As `kMaxInputBytes` in limits.hpp: the check must come before the copy. */
 const MAX_INPUT_BYTES = 32 * 1024 * 1024;
+/** As in boundary.cpp: less is never reserved. */
+const SMALLEST_SCRATCH = 4096;
 /** Up to this size a text's bytes are not counted first: room for three bytes a UTF-16 unit is reserved. */
 const SMALL_TEXT = 64 * 1024;
 
@@ -42,15 +54,12 @@ export class Boundary {
   readonly #indices: Map<string, number>;
   readonly #encoder = new TextEncoder();
   readonly #decoder = new TextDecoder();
+  #scratch: Uint8Array = new Uint8Array();
 
   constructor(module: WasmModule) {
     this.#module = module;
-    this.#indices = new Map(
-      module
-        .functionNames()
-        .split(" ")
-        .map((name, index) => [name, index]),
-    );
+    const names = this.#text(module._core_function_names()).split(" ");
+    this.#indices = new Map(names.map((name, index) => [name, index]));
   }
 
   /** @throws SandboxError for every refusal of the core */
@@ -70,6 +79,27 @@ export class Boundary {
     }
   }
 
+  /**
+   * For the calls that are made for every request or batch: the arguments go as bare texts, in the order that the function's
+   * codec in `bindings/` says. Undefined where they are not so plain: then the caller calls with JSON, and hears what is wrong.
+   */
+  callFields(
+    name: string,
+    fields: readonly unknown[],
+    { handle = 0, body }: { handle?: number; body?: string | Uint8Array | undefined } = {},
+  ): Answer | undefined {
+    const index = this.#indices.get(name);
+    if (index === undefined) return undefined;
+    for (const field of fields) if (typeof field !== "string") return undefined;
+    try {
+      const places = this.#runFields(index, fields, handle, body);
+      return places === 0 ? undefined : this.#read(places);
+    } catch (error) {
+      if (error instanceof WebAssembly.RuntimeError) throw coreFailed(name, error);
+      throw error;
+    }
+  }
+
   /** Size of the wasm memory: it grows and never shrinks. */
   memoryBytes(): number {
     return this.#module.HEAPU8.length;
@@ -77,23 +107,40 @@ export class Boundary {
 
   #run(index: number, json: string, body: string | Uint8Array | undefined): Answer {
     if (typeof body === "string") requireWellFormed(body);
-    const jsonRoom = this.#room(json);
-    const bodyRoom = body === undefined ? 0 : typeof body === "string" ? this.#room(body) : body.length;
-    const address = this.#reserve(jsonRoom + bodyRoom);
-    const heap = this.#module.HEAPU8;
-    const start = address + LENGTH_BYTES;
-    const jsonLength = this.#encoder.encodeInto(json, heap.subarray(start, start + jsonRoom)).written;
-    const bodyLength = this.#writeBody(body, heap, start + jsonLength, bodyRoom);
-    for (let byte = 0; byte < LENGTH_BYTES; byte++) heap[address + byte] = (jsonLength >>> (8 * byte)) & 255;
-    return this.#read(this.#module.call(index, LENGTH_BYTES + jsonLength + bodyLength, body !== undefined));
+    const room = this.#room(json) + this.#bodyRoom(body);
+    const scratch = this.#reserve(room, LENGTH_BYTES);
+    const jsonLength = this.#encoder.encodeInto(json, scratch.subarray(LENGTH_BYTES)).written;
+    const used = LENGTH_BYTES + jsonLength + this.#writeBody(body, scratch, LENGTH_BYTES + jsonLength);
+    for (let byte = 0; byte < LENGTH_BYTES; byte++) scratch[byte] = (jsonLength >>> (8 * byte)) & 255;
+    return this.#read(this.#module._core_call(index, used, body === undefined ? 0 : 1));
   }
 
-  #writeBody(body: string | Uint8Array | undefined, heap: Uint8Array, start: number, room: number): number {
+  #runFields(
+    index: number,
+    fields: readonly unknown[],
+    handle: number,
+    body: string | Uint8Array | undefined,
+  ): number {
+    if (typeof body === "string") requireWellFormed(body);
+    const text = fields.join("\0");
+    if (text.length > SMALL_TEXT) return 0;
+    const scratch = this.#reserve(text.length + this.#bodyRoom(body), 0);
+    // More bytes than characters: not ASCII, perhaps not even well-formed.
+    if (text !== "" && this.#encoder.encodeInto(text, scratch).written !== text.length) return 0;
+    const used = text.length + this.#writeBody(body, scratch, text.length);
+    const hasBody = body === undefined ? 0 : 1;
+    return this.#module._core_call_fields(index, handle, fields.length, text.length, used, hasBody);
+  }
+
+  #bodyRoom(body: string | Uint8Array | undefined): number {
     if (body === undefined) return 0;
-    if (typeof body === "string") {
-      return this.#encoder.encodeInto(body, heap.subarray(start, start + room)).written;
-    }
-    heap.set(body, start);
+    return typeof body === "string" ? this.#room(body) : body.length;
+  }
+
+  #writeBody(body: string | Uint8Array | undefined, scratch: Uint8Array, start: number): number {
+    if (body === undefined) return 0;
+    if (typeof body === "string") return this.#encoder.encodeInto(body, scratch.subarray(start)).written;
+    scratch.set(body, start);
     return body.length;
   }
 
@@ -104,22 +151,41 @@ export class Boundary {
     return utf8Length(text);
   }
 
-  /** Asked before every call: the core gives the buffer of a large one back. */
-  #reserve(bytes: number): number {
-    if (bytes > MAX_INPUT_BYTES) throw tooLarge(bytes);
-    const address = this.#module.reserve(bytes + LENGTH_BYTES);
+  /** The scratch buffer. Asked for before every call: the core gives that of a large one back. */
+  #reserve(input: number, lengths: number): Uint8Array {
+    if (input > MAX_INPUT_BYTES) throw tooLarge(input);
+    const bytes = input + lengths;
+    const address = this.#module._core_reserve(bytes);
     if (address === 0) throw outOfMemory();
-    return address;
+    const heap = this.#module.HEAPU8;
+    const { buffer, byteOffset, length } = this.#scratch;
+    // A view costs as much as all else here; most calls have the same one.
+    if (buffer !== heap.buffer || byteOffset !== address || length < bytes) {
+      this.#scratch = heap.subarray(address, address + Math.max(bytes, SMALLEST_SCRATCH));
+    }
+    return this.#scratch;
+  }
+
+  #word(places: number, index: number): number {
+    return this.#module.HEAPU32[(places >>> 2) + index] ?? 0;
+  }
+
+  #text(places: number): string {
+    const start = this.#word(places, 0);
+    return this.#decoder.decode(this.#module.HEAPU8.subarray(start, start + this.#word(places, 1)));
   }
 
   #read(places: number): Answer {
-    const { HEAPU8: bytes, HEAPU32: words } = this.#module;
-    const word = (index: number): number => words[(places >>> 2) + index] ?? 0;
-    const text = this.#decoder.decode(bytes.subarray(word(0), word(0) + word(1)));
+    const text = this.#text(places);
+    if (!text.startsWith("{")) return { value: undefined, fields: text.split("\0") };
     const wire: Wire = JSON.parse(text);
     if ("error" in wire) throw new SandboxError(wire.error);
-    if (word(2) === 0) return { value: wire.value };
-    return { value: wire.value, body: bytes.slice(word(2), word(2) + word(3)) };
+    const start = this.#word(places, 2);
+    if (start === 0) return { value: wire.value };
+    return {
+      value: wire.value,
+      body: this.#module.HEAPU8.slice(start, start + this.#word(places, 3)),
+    };
   }
 }
 

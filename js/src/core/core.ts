@@ -21,7 +21,7 @@ import type {
   ProjectionState,
   SnapshotManifest,
 } from "./types.ts";
-import { bodyLike, withNulls } from "./values.ts";
+import { bodyLike, referencesOf, stateOf, withNulls, withPairs } from "./values.ts";
 
 /** Names the arguments of each function and hands them on; nothing is decided here. */
 export function makeCore(boundary: Boundary): Core {
@@ -99,11 +99,22 @@ function projectionFunctions(ask: Ask, boundary: Boundary): Part<"foldProjection
   return {
     foldProjection: (events: readonly FoldableEvent[] | Uint8Array, state?: ProjectionState) =>
       events instanceof Uint8Array
-        ? ask("foldProjection", { state }, events)
+        ? foldBytes(ask, boundary, events, state)
         : ask("foldProjection", { events, state }),
     createProjection: (state?: ProjectionState): Projection =>
       new CoreProjection(boundary, ask("createProjection", { state })),
   };
+}
+
+function foldBytes(
+  ask: Ask,
+  boundary: Boundary,
+  events: Uint8Array,
+  state: ProjectionState | undefined,
+): ProjectionState {
+  const quick = state === undefined ? boundary.callFields("foldProjection", [], { body: events }) : undefined;
+  if (quick === undefined) return ask("foldProjection", { state }, events);
+  return quick.fields === undefined ? (quick.value as ProjectionState) : stateOf(quick.fields);
 }
 
 function lifecycleFunctions(
@@ -149,8 +160,12 @@ function placeholderFunctions(
   | "scrubPatterns"
 > {
   return {
-    scanPlaceholders: ({ body, ...request }: CoreRequest) =>
-      ask("scanPlaceholders", { ...request, url: asciiHost(request.url) }, body),
+    scanPlaceholders: ({ body, ...request }: CoreRequest) => {
+      const fields = withPairs([request.url], request.headers);
+      const quick = fields && boundary.callFields("scanPlaceholders", fields, { body });
+      if (quick?.fields !== undefined) return { references: referencesOf(quick.fields) };
+      return ask("scanPlaceholders", { ...request, url: asciiHost(request.url) }, body);
+    },
     substitutePlaceholders: ({ body, ...request }: CoreRequest, values: Record<string, string>) => {
       const input = { ...request, url: asciiHost(request.url), values };
       const answer = boundary.call("substitutePlaceholders", input, body);
@@ -201,8 +216,9 @@ function egressFunctions(
     }: CoreRequest & { method: string; gateway: GatewayOptions }) => {
       const answer = boundary.call("rewriteOpenAiRequest", { ...request, url: asciiHost(request.url) }, body);
       const rewritten = answer.value as OpenAiRewrite;
-      if (rewritten.notRouted !== undefined || answer.body === undefined) return rewritten;
-      return { ...rewritten, body: bodyLike(body, answer.body) };
+      if (rewritten.notRouted !== undefined) return rewritten;
+      // Without bytes the body stays as it came.
+      return { ...rewritten, body: answer.body === undefined ? (body ?? "") : bodyLike(body, answer.body) };
     },
   };
 }

@@ -1,4 +1,4 @@
-import type { Boundary } from "./boundary.ts";
+import type { Answer, Boundary } from "./boundary.ts";
 import { asciiHost } from "./hosts.ts";
 import type {
   EgressDecision,
@@ -8,7 +8,7 @@ import type {
   Projection,
   ProjectionState,
 } from "./types.ts";
-import { bodyLike } from "./values.ts";
+import { bodyLike, withPairs } from "./values.ts";
 
 interface Slot {
   boundary: Boundary;
@@ -53,10 +53,11 @@ export class CoreProjection extends Handle implements Projection {
 
   apply(events: readonly FoldableEvent[] | Uint8Array): number {
     const { handle } = this;
-    const bytes = events instanceof Uint8Array;
-    const answer = bytes
-      ? this.boundary.call("projectionApply", { handle }, events)
-      : this.boundary.call("projectionApply", { handle, events });
+    const answer =
+      events instanceof Uint8Array
+        ? (this.boundary.callFields("projectionApply", [], { handle, body: events }) ??
+          this.boundary.call("projectionApply", { handle }, events))
+        : this.boundary.call("projectionApply", { handle, events });
     return answer.value as number;
   }
 
@@ -71,10 +72,26 @@ export class CoreEgressPolicy extends Handle implements EgressPolicy {
   }
 
   decide({ body, ...request }: EgressRequest): EgressDecision {
-    const input = { handle: this.handle, request: { ...request, url: asciiHost(request.url) } };
-    const answer = this.boundary.call("decideEgress", input, body);
+    const answer =
+      this.#decideFields(request, body) ??
+      this.boundary.call(
+        "decideEgress",
+        { handle: this.handle, request: { ...request, url: asciiHost(request.url) } },
+        body,
+      );
     const decision = answer.value as EgressDecision;
     if (answer.body !== undefined) decision.body = bodyLike(body, answer.body);
+    // Without bytes the body stays as it came.
+    else if (decision.kind === "aiGateway") decision.body = body ?? "";
     return decision;
+  }
+
+  #decideFields(request: Omit<EgressRequest, "body">, body: EgressRequest["body"]): Answer | undefined {
+    const { method, url, webSocket, gateway, connection } = request;
+    if (typeof webSocket !== "boolean") return undefined;
+    const bare = (gateway ?? connection ?? null) === null;
+    const surroundings = bare ? "" : JSON.stringify({ gateway, connection });
+    const fields = withPairs([method, url, webSocket ? "1" : "0", surroundings], request.headers);
+    return fields && this.boundary.callFields("decideEgress", fields, { handle: this.handle, body });
   }
 }

@@ -4,9 +4,17 @@ declare module "#wasm/core.factory.js" {
   interface CoreModule {
     HEAPU8: Uint8Array;
     HEAPU32: Uint32Array;
-    reserve(bytes: number): number;
-    call(index: number, used: number, hasBody: boolean): number;
-    functionNames(): string;
+    _core_reserve(bytes: number): number;
+    _core_call(index: number, used: number, hasBody: number): number;
+    _core_call_fields(
+      index: number,
+      handle: number,
+      count: number,
+      textBytes: number,
+      used: number,
+      hasBody: number,
+    ): number;
+    _core_function_names(): number;
   }
   interface CoreModuleOptions {
     instantiateWasm(
