@@ -5,8 +5,8 @@
 import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
 import { startTestServer } from "../support/server.ts";
-import { startTlsUpstream } from "../support/upstream.ts";
 import { median, printResult } from "./measure.ts";
 
 const full = process.env.FULL === "1";
@@ -18,7 +18,19 @@ console.log(`size: ${full ? "full" : "CI"}, ${REQUESTS} requests, ${MEGABYTES} M
 /** The client runs as the same text on both sides; it prints one line of JSON. */
 const client = readFileSync(`${import.meta.dirname}/egress-client.mjs`, "utf8");
 
-const upstream = await startTlsUpstream(["bench.test"]);
+interface UpstreamProcess {
+  address: string;
+  port: number;
+  caPem: string;
+  caPath: string;
+}
+
+const upstreamProcess = spawn(
+  process.execPath,
+  ["--disable-warning=ExperimentalWarning", `${import.meta.dirname}/upstream-process.ts`],
+  { stdio: ["pipe", "pipe", "inherit"] },
+);
+const upstream: UpstreamProcess = JSON.parse(await firstLine(upstreamProcess.stdout));
 await using server = await startTestServer({
   upstreams: { "bench.test": upstream.address },
   upstreamCa: upstream.caPem,
@@ -51,8 +63,12 @@ async function directly(): Promise<Sample> {
     },
   );
   child.stdin.end(client);
-  for await (const line of createInterface(child.stdout)) return JSON.parse(line);
-  throw new Error("the client printed nothing");
+  return JSON.parse(await firstLine(child.stdout));
+}
+
+async function firstLine(output: Readable): Promise<string> {
+  for await (const line of createInterface(output)) return line;
+  throw new Error("the process printed nothing");
 }
 
 const door: Sample[] = [];
@@ -62,7 +78,7 @@ for (let round = 0; round < ROUNDS; round++) {
   door.push(await inside());
 }
 await sandbox.destroy();
-await upstream.close();
+upstreamProcess.stdin.end();
 
 const latency = (samples: Sample[]) => median(samples.flatMap((sample) => sample.latencies));
 const first = (samples: Sample[]) => median(samples.map((sample) => sample.first));
