@@ -20,7 +20,10 @@ Details SecretMaterialTooLarge::details() const {
 }
 
 std::string SecretOriginInvalid::message() const {
-  return in_quotes(got) + " is no origin: " + reason + ". Write it as https://host or https://host:port.";
+  // A reason may be a whole sentence of the URL's own.
+  const std::string_view stop = !reason.empty() && reason.back() == '.' ? "" : ".";
+  return in_quotes(got) + " is no origin: " + reason + std::string(stop) +
+         " Write it as https://host or https://host:port.";
 }
 Details SecretOriginInvalid::details() const {
   return {{"got", got}, {"reason", reason}};

@@ -91,11 +91,11 @@ Result<Reply> resume_birth(Turn& turn, Pending& pending, const Create& create, c
 
 Result<Reply> decide_create(Turn& turn, const Create& create, const Command& command) {
   if (!command.identity) return fail(InvalidInput{"command.identity", "nothing", "a project id and a path"});
-  if (create.input.instance_type != turn.context.hosted_instance_type) {
-    return fail(InstanceTypeMismatch{command.identity->path, turn.context.hosted_instance_type,
-                                     create.input.instance_type});
-  }
   if (std::holds_alternative<Unborn>(turn.state.life)) {
+    if (create.input.instance_type != turn.context.hosted_instance_type) {
+      return fail(InstanceTypeMismatch{command.identity->path, turn.context.hosted_instance_type,
+                                       create.input.instance_type});
+    }
     if (auto name = durable_object_name(*command.identity); !name) return propagate(name);
     if (auto path = check_sandbox_path(command.identity->path); !path) return propagate(path);
     if (create.input.env) {

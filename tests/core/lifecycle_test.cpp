@@ -115,6 +115,8 @@ TEST_CASE("create appends created, then configured, and is done when both are on
   CHECK(driver.live().config.env == EnvMap{{"A", "1"}});
   CHECK(driver.live().config.keep_alive);
   CHECK(code(driver.ask(Create{{"basic", {}, {}, {}}})) == "sandbox_exists");
+  // Another type would not have made it either.
+  CHECK(code(driver.ask(Create{{"lite", {}, {}, {}}})) == "sandbox_exists");
 }
 
 TEST_CASE("an unfinished creation is resumed by the same input only, and keeps its first time") {

@@ -95,9 +95,11 @@ test("a destroyed sandbox refuses, and stays in the list", async () => {
   await sandbox.destroy();
   await sandbox.destroy();
   await expect(sandbox.exec("true")).rejects.toMatchObject({ code: "sandbox_destroyed", status: 410 });
-  await expect(itx.sandboxes.get("/sandboxes/main").create()).rejects.toMatchObject({
-    code: "sandbox_destroyed",
-  });
+  for (const instanceType of ["basic", "lite"]) {
+    await expect(itx.sandboxes.get("/sandboxes/main").create({ instanceType })).rejects.toMatchObject({
+      code: "sandbox_destroyed",
+    });
+  }
   const { sandboxes } = await itx.sandboxes.list({ status: "destroyed" });
   expect(sandboxes.map(({ path }) => path)).toEqual(["/sandboxes/main"]);
 });
