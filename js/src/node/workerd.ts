@@ -71,7 +71,8 @@ function withoutLastWord<T>(make: () => T): T {
     for (const listener of process.listeners(signal)) {
       if (before.get(signal)?.has(listener)) continue;
       process.removeListener(signal, listener);
-      process.on(signal, () => {
+      // In front: a listener that waits for one signal alone is still counted then.
+      process.prependListener(signal, () => {
         if (process.listenerCount(signal) === 1) listener(signal);
       });
     }
