@@ -1,5 +1,6 @@
 #include "boundary.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 
@@ -11,7 +12,7 @@ namespace {
 
 constexpr std::size_t kLengthBytes = sizeof(std::uint32_t);
 /// The scratch buffer and the parsers keep their memory between calls up to this size.
-constexpr std::size_t kKeptBytes = 1024 * 1024;
+constexpr std::size_t kKeptBytes = std::size_t{1024} * 1024;
 
 Json details_json(const Details& details) {
   Json json = Json::object();
@@ -36,7 +37,7 @@ std::string print_error(const Error& error) {
 
 std::uint8_t* Boundary::reserve(std::size_t bytes) {
   if (bytes > static_cast<std::size_t>(kMaxInputBytes) + kLengthBytes) return nullptr;
-  if (bytes > capacity_) {
+  if (bytes > capacity_ || scratch_ == nullptr) {
     // The old buffer goes first: its content is never wanted, and both may not fit.
     scratch_.reset();
     capacity_ = 0;
@@ -129,8 +130,9 @@ std::string_view Boundary::call(std::string_view name, std::string_view json,
   } else {
     const auto length = static_cast<std::uint32_t>(json.size());
     std::memcpy(place, &length, kLengthBytes);
-    std::memcpy(place + kLengthBytes, json.data(), json.size());
-    if (body) std::memcpy(place + kLengthBytes + json.size(), body->data(), body->size());
+    // An empty view may have no address, which memcpy does not take.
+    std::uint8_t* end = std::copy(json.begin(), json.end(), place + kLengthBytes);
+    if (body) std::copy(body->begin(), body->end(), end);
     call(index, used, body.has_value());
   }
   return answer_.text;

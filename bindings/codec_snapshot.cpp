@@ -9,7 +9,7 @@ namespace sandboxes::bindings {
 
 namespace {
 
-constexpr std::int64_t kDaySeconds = 24 * 60 * 60;
+constexpr std::int64_t kDaySeconds = std::int64_t{24} * 60 * 60;
 
 Json manifest_json(const SnapshotManifest& manifest) {
   Json json = Json::object();

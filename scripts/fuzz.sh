@@ -10,10 +10,12 @@ seconds=${FUZZ_SECONDS:-60}
 cmake --preset fuzz >/dev/null
 cmake --build build/fuzz --target $(cd tests/fuzz && ls ./*_fuzzer.cpp | xargs -n1 basename | sed 's/\.cpp$//')
 mkdir -p build/fuzz-crashes
+runs=0
 for fuzzer in build/fuzz/tests/fuzz/*_fuzzer; do
   name=$(basename "$fuzzer" _fuzzer)
   [ $# -eq 0 ] || [[ " $* " == *" $name "* ]] || continue
   mkdir -p "build/fuzz-corpus/$name"
+  [ -d "tests/fuzz/corpus/$name" ] || { printf 'tests/fuzz/corpus/%s is missing\n' "$name"; exit 1; }
   printf '== %s for %s s\n' "$name" "$seconds"
   log="build/fuzz-corpus/$name.log"
   if ! "$fuzzer" "build/fuzz-corpus/$name" "tests/fuzz/corpus/$name" -max_total_time="$seconds" -max_len=4096 -timeout=10 \
@@ -22,4 +24,6 @@ for fuzzer in build/fuzz/tests/fuzz/*_fuzzer; do
     exit 1
   fi
   grep number_of_executed_units "$log"
+  runs=$((runs + 1))
 done
+printf 'fuzz: %s fuzzers ran clean for %s s each\n' "$runs" "$seconds"

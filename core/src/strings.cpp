@@ -16,11 +16,13 @@ std::string two_hex_digits(char c) {
   return {kHexDigits[byte >> 4], kHexDigits[byte & 15]};
 }
 
-constexpr std::array<std::int8_t, 256> make_base64_values() {
-  std::array<std::int8_t, 256> values{};
-  for (auto& value : values) value = -1;
+constexpr std::uint8_t kNoBase64Digit = 64;
+
+constexpr std::array<std::uint8_t, 256> make_base64_values() {
+  std::array<std::uint8_t, 256> values{};
+  for (auto& value : values) value = kNoBase64Digit;
   for (std::size_t i = 0; i < kBase64Alphabet.size(); ++i) {
-    values[static_cast<unsigned char>(kBase64Alphabet[i])] = static_cast<std::int8_t>(i);
+    values[static_cast<unsigned char>(kBase64Alphabet[i])] = static_cast<std::uint8_t>(i);
   }
   return values;
 }
@@ -177,9 +179,9 @@ std::optional<std::string> base64_decode(std::string_view text) {
   unsigned group = 0;
   unsigned bits = 0;
   for (const char c : digits) {
-    const int value = kBase64Values[static_cast<unsigned char>(c)];
-    if (value < 0) return std::nullopt;
-    group = (group << 6) | static_cast<unsigned>(value);
+    const unsigned value = kBase64Values[static_cast<unsigned char>(c)];
+    if (value == kNoBase64Digit) return std::nullopt;
+    group = (group << 6) | value;
     bits += 6;
     if (bits >= 8) {
       bits -= 8;

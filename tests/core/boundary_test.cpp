@@ -69,6 +69,11 @@ TEST_CASE("a fold of bytes answers with texts, and with JSON where those cannot 
   CHECK_FALSE(call_fields(boundary, "projectionApply", handle + 1, "", 0, first));
 }
 
+TEST_CASE("a first call of nothing finds a place too") {
+  Boundary boundary;
+  CHECK(boundary.reserve(0) != nullptr);
+}
+
 TEST_CASE("functions have names of their own") {
   std::set<std::string_view> names;
   for (const FunctionEntry& entry : all_functions()) {

@@ -2,7 +2,6 @@
 // body.
 // Then the same bytes as bare texts, which the functions that read such must answer or leave to the call.
 #include <algorithm>
-#include <cstring>
 
 #include "fuzz.hpp"
 
@@ -12,8 +11,7 @@ void call_fields(std::size_t index, std::string_view text, std::string_view body
   static sandboxes::bindings::Boundary boundary;
   std::uint8_t* place = boundary.reserve(text.size() + body.size());
   fuzz::require(place != nullptr, "there is memory");
-  std::memcpy(place, text.data(), text.size());
-  std::memcpy(place + text.size(), body.data(), body.size());
+  std::copy(body.begin(), body.end(), std::copy(text.begin(), text.end(), place));
   const auto nuls = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\0'));
   const std::size_t count = text.empty() ? 0 : nuls + 1;
   const sandboxes::bindings::FieldsLayout layout{1048576, count, text.size(), text.size() + body.size(),

@@ -1,4 +1,8 @@
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { expect, it } from "vitest";
+import { connect } from "../../js/src/core/boundary.ts";
+import { makeCore } from "../../js/src/core/core.ts";
 import { loadCore } from "../../js/src/core/index.ts";
 import type { EgressPolicyDocument, EgressRequest } from "../../js/src/core/types.ts";
 import { readVectors } from "./files.ts";
@@ -42,6 +46,15 @@ it.each(["projection", "placeholders", "egress"])("bare texts answer the vectors
     .map(({ expectBody: _, ...vector }) => vector);
   expect(vectors.length).toBeGreaterThan(2);
   expect(failuresOf(caller, vectors)).toEqual([]);
+});
+
+it("refuses bytes of nothing as the very first call", async () => {
+  const wasm = readFileSync(createRequire(import.meta.url).resolve("#wasm/core.wasm"));
+  const module: WebAssembly.Module = Reflect.construct(WebAssembly.Module, [wasm]);
+  const fresh = makeCore(await connect(module));
+  expect(() => fresh.foldProjection(new Uint8Array())).toThrow(
+    expect.objectContaining({ code: "invalid_json" }),
+  );
 });
 
 it("folds bytes from the first event as it folds the events", () => {

@@ -30,7 +30,7 @@ struct Resources {
   bool operator==(const Resources&) const = default;
 };
 
-inline constexpr Resources default_account_quota{400 * 1024, 100 * 16, 2'000'000};
+inline constexpr Resources default_account_quota{std::int64_t{400} * 1024, std::int64_t{100} * 16, 2'000'000};
 
 /// One environment to count: every instance type, or only some of them.
 struct EnvironmentRequest {

@@ -16,7 +16,7 @@ using EnvMap = std::map<std::string, std::string>;
 using EnvChanges = std::map<std::string, std::optional<std::string>>;
 
 /// The variables as JSON have to fit into one stream event beside its other fields.
-inline constexpr std::int64_t kMaxEnvBytes = 120 * 1024;
+inline constexpr std::int64_t kMaxEnvBytes = std::int64_t{120} * 1024;
 
 /// Who commits from a sandbox when the configuration names nobody.
 inline constexpr std::string_view kDefaultGitName = "iterate";

@@ -13,7 +13,7 @@
 namespace sandboxes {
 
 /// Material as JSON text. A sealed row stays far below what one SQLite row may hold.
-inline constexpr std::int64_t kMaxSecretBytes = 64 * 1024;
+inline constexpr std::int64_t kMaxSecretBytes = std::int64_t{64} * 1024;
 /// More origins than one service has are a mistake, and each is compared at every use.
 inline constexpr std::size_t kMaxSecretOrigins = 32;
 /// Shorter values would blot out ordinary words of a response.

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# clang-tidy over core/, bindings/ and engine/ (see .clang-tidy), by the same groups of files that are compiled together. Folders
+# named on the command line choose some. Every exception in the sources needs its reason, and they are counted.
+set -euo pipefail
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+cd "$root"
+export PATH="$root/node_modules/.bin:$PATH"
+folders=("$@")
+[ ${#folders[@]} -gt 0 ] || folders=(core bindings engine)
+
+cmake --preset tidy >/dev/null
+log=build/tidy/tidy.log
+: >"$log"
+
+# What is compiled: single files of the folders, and files that include several of one folder.
+sources() {
+  local folder
+  for folder in "${folders[@]}"; do
+    jq -r '.[].file' build/tidy/compile_commands.json | grep -E "^$root/(build/tidy/)?$folder/" | sort -u
+  done
+}
+failed=0
+while read -r source; do
+  started=$SECONDS
+  if ! clang-tidy -p build/tidy --quiet "$source" >>"$log" 2>/dev/null; then failed=1; fi
+  printf '%4d s  %s\n' "$((SECONDS - started))" "${source#"$root/"}"
+done < <(sources)
+
+findings=$(grep -cE ' (warning|error): ' "$log" || true)
+if [ "$failed" -ne 0 ] || [ "$findings" -ne 0 ]; then
+  grep -E -A 4 ' (warning|error): ' "$log" | sed "s#$root/##g"
+  printf 'clang-tidy: %s finding(s)\n' "$findings"
+  exit 1
+fi
+
+exceptions=$(grep -rnE 'NOLINT(NEXTLINE|BEGIN)?\b' --include='*.[ch]pp' "${folders[@]}" || true)
+bare=$(printf '%s' "$exceptions" | grep -vE 'NOLINT(NEXTLINE|BEGIN)?\([a-z-]+(\.[a-z-]+)*(, ?[a-z.-]+)*\):? .+' || true)
+if [ -n "$bare" ]; then
+  printf 'exceptions that name no check or no reason:\n%s\n' "$bare"
+  exit 1
+fi
+printf 'clang-tidy: no finding in %s; exceptions with a reason: %s\n' "${folders[*]}" \
+  "$(printf '%s' "$exceptions" | grep -c . || true)"
