@@ -208,6 +208,11 @@ Result<Event> read_outbox_event(Input object) {
   return fields.done(std::move(event));
 }
 
+Result<SnapshotLoss> read_snapshot_loss(Input object) {
+  Fields fields(object);
+  return fields.done(SnapshotLoss{fields.integer("incarnation"), fields.string("reason")});
+}
+
 Result<Failure> read_failure(Input object) {
   Fields fields(object);
   return fields.done(Failure{fields.integer("incarnation"),
@@ -313,6 +318,10 @@ Json state_json(const State& state) {
                        {"step", state.failure->step},
                        {"reason", state.failure->reason}};
   }
+  if (state.lost_snapshot) {
+    json["lostSnapshot"] = {{"incarnation", state.lost_snapshot->incarnation},
+                            {"reason", state.lost_snapshot->reason}};
+  }
   return json;
 }
 
@@ -330,6 +339,8 @@ Result<State> read_state(Input object) {
   state.outbox_error = fields.string("outboxError");
   if (const auto failure = fields.optional_object("failure"))
     state.failure = fields.keep(read_failure(*failure));
+  if (const auto lost = fields.optional_object("lostSnapshot"))
+    state.lost_snapshot = fields.keep(read_snapshot_loss(*lost));
   return fields.done(std::move(state));
 }
 

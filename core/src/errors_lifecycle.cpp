@@ -38,6 +38,14 @@ Details TearDownFailed::details() const {
   return {{"path", path}, {"reason", reason}};
 }
 
+std::string SnapshotLost::message() const {
+  return "The workspace of " + path + " could not be kept: " + reason +
+         ". The container is gone; the next command wakes the sandbox from its last good snapshot.";
+}
+Details SnapshotLost::details() const {
+  return {{"path", path}, {"reason", reason}};
+}
+
 std::string StreamUnavailable::message() const {
   return "What was asked of " + path + " was done, but its completion is not on the stream yet: " + reason +
          ". It is kept and appended with the next command; try again.";

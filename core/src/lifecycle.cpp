@@ -143,6 +143,11 @@ void begin_tear_down(Turn& turn, Live& live, std::int64_t incarnation, bool anno
   turn.effect(TearDown{incarnation});
 }
 
+void lose_snapshot(Turn& turn, const Snapshotting& was, std::string reason) {
+  if (was.reason == SleepReason::idle) return;
+  turn.state.lost_snapshot = SnapshotLoss{was.incarnation, std::move(reason)};
+}
+
 namespace {
 
 /// What of a state outlives the object that holds it.
@@ -151,6 +156,7 @@ State stored_part(State state) {
   state.outbox_status = OutboxStatus::idle;
   state.outbox_error.clear();
   state.failure.reset();
+  state.lost_snapshot.reset();
   if (auto* pending = std::get_if<Pending>(&state.life)) pending->attempt = false;
   if (auto* dying = std::get_if<Destroying>(&state.life)) dying->working = false;
   return state;

@@ -22,6 +22,14 @@ Result<void> check_failure(const Turn& turn, const Live& live, std::optional<std
   return tl::unexpected<Error>(failure_error(*failure, path_of(live.record)));
 }
 
+/// Whether the snapshot that this command waited for was lost. Told once the container is gone, so that what
+/// is said holds.
+Result<void> check_snapshot(const Turn& turn, const Live& live, std::optional<std::int64_t> since) {
+  const auto& lost = turn.state.lost_snapshot;
+  if (!since || !lost || lost->incarnation < *since) return {};
+  return fail(SnapshotLost{path_of(live.record), lost->reason});
+}
+
 /// Brings the container up and the workspace into it. `since` is the first
 /// incarnation that this command asked for.
 Result<Reply> ensure_ready(Turn& turn, Live& live, std::optional<std::int64_t> since,
@@ -114,6 +122,7 @@ Result<Reply> decide_sleep(Turn& turn, const Sleep&, const Command& command) {
     auto gone = ensure_gone(turn, **live, since, !command.since, SleepReason::asked);
     if (!gone || std::holds_alternative<Wait>(*gone)) return gone;
   }
+  if (auto kept = check_snapshot(turn, **live, command.since); !kept) return propagate(kept);
   return once_recorded(turn, command, path_of((*live)->record));
 }
 
@@ -127,6 +136,9 @@ Result<Reply> decide_restart(Turn& turn, const Restart&, const Command& command)
   const std::int64_t since = command.since.value_or(turn.state.incarnation);
   const bool old_one_is_up =
       !std::holds_alternative<Down>((*live)->container) && incarnation_of((*live)->container) <= since;
+  if (!old_one_is_up) {
+    if (auto kept = check_snapshot(turn, **live, command.since); !kept) return propagate(kept);
+  }
   auto reply = old_one_is_up ? ensure_gone(turn, **live, since, !command.since, SleepReason::restart)
                              : ensure_ready(turn, **live, since + 1, false);
   if (!reply) return reply;

@@ -52,6 +52,8 @@ void begin_env(Turn& turn, Live& live, std::int64_t incarnation);
 void begin_tear_down(Turn& turn, Live& live, std::int64_t incarnation, bool announced, bool was_ready,
                      std::int64_t config_version);
 /// Asks for a new life of the container.
+/// Those who asked for the snapshot are told when they are asked for again; nobody waits for an idle one.
+void lose_snapshot(Turn& turn, const Snapshotting& was, std::string reason);
 std::int64_t begin_boot(Turn& turn, Live& live);
 
 /// The decision of a finished turn; `before` tells whether anything is to be stored.

@@ -83,6 +83,7 @@ void on_loaded(Turn& turn, const ObjectLoaded&) {
   State& state = turn.state;
   state.in_flight = 0;
   state.failure.reset();
+  state.lost_snapshot.reset();
   state.outbox_error.clear();
   state.outbox_status = OutboxStatus::idle;
   if (auto* pending = std::get_if<Pending>(&state.life)) {
@@ -137,8 +138,10 @@ void on_stopped(Turn& turn, const ContainerStopped&) {
                                 std::holds_alternative<Booting>(live->container) ||
                                 std::holds_alternative<TearingDown>(live->container);
   if (effect_will_tell) return;
-  if (std::holds_alternative<Snapshotting>(live->container)) {
-    turn.note("backup-failed", FailurePayload{"the container stopped during the snapshot", std::nullopt});
+  if (const auto* was = std::get_if<Snapshotting>(&live->container)) {
+    constexpr std::string_view reason = "the container stopped during the snapshot";
+    turn.note("backup-failed", FailurePayload{std::string(reason), std::nullopt});
+    lose_snapshot(turn, *was, std::string(reason));
   }
   container_gone(turn, *live, true, incarnation);
 }
@@ -259,6 +262,7 @@ void on_snapshot_failed(Turn& turn, const SnapshotFailed& signal) {
     return settle_env(turn, *live, was.incarnation, was.config_version);
   }
   begin_tear_down(turn, *live, was.incarnation, true, true, was.config_version);
+  lose_snapshot(turn, was, signal.error);
 }
 
 // ---- The end

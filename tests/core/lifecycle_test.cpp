@@ -231,6 +231,32 @@ TEST_CASE("a snapshot that fails leaves the last good one and never keeps the co
   CHECK(driver.emitted("backup-failed"));
   CHECK(driver.effect<TearDown>() != nullptr);
   CHECK(driver.live().snapshot->id == "b-1");
+  // Who asked for it is told once the container is gone, also when somebody else has woken the sandbox by
+  // then.
+  REQUIRE(driver.ask(Sleep{}, 2).has_value());
+  CHECK_FALSE(driver.proceeds());
+  driver.context.container_running = false;
+  driver.tell(TornDown{2});
+  driver.append_all();
+  CHECK(code(driver.ask(Sleep{}, 2)) == "snapshot_failed");
+  CHECK(code(driver.ask(Restart{}, 2)) == "snapshot_failed");
+  driver.make_ready();
+  CHECK(code(driver.ask(Sleep{}, 2)) == "snapshot_failed");
+}
+
+TEST_CASE("a container that ends during the snapshot that was asked for loses it for those who asked") {
+  Driver driver;
+  driver.create();
+  driver.make_ready();
+  REQUIRE(driver.ask(Sleep{}).has_value());
+  driver.context.container_running = false;
+  driver.tell(ContainerStopped{});
+  CHECK(driver.emitted("backup-failed"));
+  driver.append_all();
+  CHECK(code(driver.ask(Sleep{}, 1)) == "snapshot_failed");
+  // A sleep that is asked for now finds it asleep: the stream has told the rest.
+  REQUIRE(driver.ask(Sleep{}).has_value());
+  CHECK(driver.proceeds());
 }
 
 TEST_CASE("a workspace that is not provisioned is torn down without a snapshot") {

@@ -64,6 +64,9 @@ void World::ask(const Request& request, std::optional<std::int64_t> since) {
   commit(std::move(*decision));
   if (const auto* wait = std::get_if<Wait>(&reply)) {
     waiting_.push_back({request, wait->since});
+    const auto* live = std::get_if<Live>(&state_.life);
+    const auto* taking = live == nullptr ? nullptr : std::get_if<Snapshotting>(&live->container);
+    if (taking != nullptr && taking->reason != SleepReason::idle) asked_.insert(taking->incarnation);
   } else {
     acknowledge(request, since);
   }
@@ -83,6 +86,8 @@ void World::acknowledge(const Request& request, std::optional<std::int64_t> sinc
   }
   const bool wants_up = std::holds_alternative<Start>(request) || std::holds_alternative<Restart>(request);
   if (wants_up) expect(stream_says_running(), "an acknowledged start is on the stream");
+  if ((std::holds_alternative<Sleep>(request) || std::holds_alternative<Restart>(request)) && since)
+    expect(!asked_.contains(*since) || kept_.contains(*since), "what waited for a snapshot has one");
   if (std::holds_alternative<Sleep>(request)) {
     const auto* live = std::get_if<Live>(&state_.life);
     const bool later_life = since && state_.incarnation > *since;
@@ -99,7 +104,16 @@ void World::acknowledge(const Request& request, std::optional<std::int64_t> sinc
   }
 }
 
+void World::note_snapshots(const Signal& signal) {
+  const auto* done = std::get_if<SnapshotDone>(&signal);
+  const auto* live = std::get_if<Live>(&state_.life);
+  const auto* taking = live == nullptr ? nullptr : std::get_if<Snapshotting>(&live->container);
+  if (done != nullptr && taking != nullptr && taking->incarnation == done->incarnation)
+    kept_.insert(done->incarnation);
+}
+
 void World::tell(const Signal& signal) {
+  note_snapshots(signal);
   auto decision = react(state_, signal, context());
   const auto again = react(state_, signal, context());
   expect(decision.state == again.state && decision.effects == again.effects, "react is deterministic");
@@ -224,6 +238,7 @@ void World::end_object() {
   state_ = stored_;
   effects_.clear();
   waiting_.clear();
+  asked_.clear();
   tell(ObjectLoaded{});
 }
 

@@ -44,6 +44,7 @@ class World {
 
   Request random_request();
   void ask(const Request& request, std::optional<std::int64_t> since);
+  void note_snapshots(const Signal& signal);
   void acknowledge(const Request& request, std::optional<std::int64_t> since);
   void tell(const Signal& signal);
   void commit(Decision decision);
@@ -82,6 +83,8 @@ class World {
   std::int64_t container_ = 0;      ///< the incarnation that the running container was booted for
   std::set<std::int64_t> used_;     ///< incarnations in which a command ran
   std::set<std::string> finished_;  ///< snapshots that are whole
+  std::set<std::int64_t> asked_;    ///< incarnations whose snapshot somebody waits for
+  std::set<std::int64_t> kept_;     ///< incarnations whose snapshot the object knows of
   std::int64_t snapshots_ = 0;
   bool was_destroyed_ = false;
 };

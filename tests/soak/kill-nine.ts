@@ -156,7 +156,14 @@ class Soak {
         return;
       }
       known.kept.add(content);
+      const { head } = await sandbox.events({ limit: 1 });
       await (verb === "sleep" ? sandbox.sleep() : sandbox.restart());
+      const { events } = await sandbox.events({ after: head, limit: 1_000 });
+      const told = events.map(({ type }) => type.split("/").at(-1));
+      // A crash that was on the stream before anybody asked leaves nothing to keep; every other answer is a promise.
+      const crashedBefore =
+        told.indexOf("stopped") >= 0 && told.indexOf("stopped") < told.indexOf(`${verb}-requested`);
+      if (crashedBefore && !told.includes("backup-created")) return;
       known.kept = new Set([content]);
     } catch {
       // Cut off by the kill: what may be true is noted above.

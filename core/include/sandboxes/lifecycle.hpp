@@ -184,6 +184,13 @@ struct Failure {
   bool operator==(const Failure&) const = default;
 };
 
+/// The newest snapshot that was asked for and came to nothing. Volatile: only for those who wait.
+struct SnapshotLoss {
+  std::int64_t incarnation = 0;
+  std::string reason;
+  bool operator==(const SnapshotLoss&) const = default;
+};
+
 /// Everything about a sandbox. The fields marked volatile start anew with every Durable Object instance
 /// (`ObjectLoaded`); the rest is stored.
 struct State {
@@ -195,6 +202,7 @@ struct State {
   OutboxStatus outbox_status = OutboxStatus::idle;  ///< volatile
   std::string outbox_error;                         ///< volatile
   std::optional<Failure> failure;                   ///< volatile
+  std::optional<SnapshotLoss> lost_snapshot;        ///< volatile
 
   bool operator==(const State&) const = default;
 };

@@ -99,6 +99,8 @@ export interface LifecycleState {
     step: string;
     reason: string;
   } | null;
+  /** The newest snapshot that was asked for and came to nothing. */
+  lostSnapshot?: { incarnation: number; reason: string };
 }
 
 export type LifecycleRequest =

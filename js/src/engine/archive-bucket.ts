@@ -1,10 +1,13 @@
 /**
- * The bucket as the SDK restores from it. Over rpc it passes an archive's body on as the bucket gives it, and a message of four
- * kilobytes each takes most of a restore's time: here the body comes in large pieces. Over the other transports it holds the whole
- * archive in memory, three times over, and ends in the middle of the restore: here a large one is refused before it begins.
+ * The bucket as the SDK keeps archives in it. What it takes from a container comes as base64 in events, decoded by the object's own
+ * JavaScript with no limit on what waits: on the embedded engine the bucket fetches an archive itself, as one body that the runtime
+ * carries in constant memory. What it brings back over rpc goes as the bucket gives it, and a message of four kilobytes each takes
+ * most of a restore's time: here the body comes in large pieces. Over the other transports the SDK holds a whole archive in memory,
+ * three times over, and ends in the middle of the restore: here a large one is refused before it begins.
  */
+import type { EngineEnv } from "./container.ts";
 
-interface BucketEnv {
+interface BucketEnv extends Pick<EngineEnv, "ENGINE"> {
   BACKUP_BUCKET?: unknown;
   SANDBOX_TRANSPORT?: unknown;
 }
@@ -12,19 +15,34 @@ interface BucketEnv {
 /** What the SDK may have to buffer: copies and base64 of it still fit into the memory of a Worker, and into one message. */
 export const maxBufferedArchiveBytes = 20 * 1024 * 1024;
 const pieceBytes = 256 * 1024;
+/** Where the SDK's server listens, and how it keys an archive that it has made at `/var/backups/<id>.sqsh`. */
+const serverPort = 3000;
+const archiveKey = /^backups\/([^/]+)\/data\.sqsh$/;
+
+type Value = Parameters<R2Bucket["put"]>[1];
+type Fetch = (url: string) => Promise<Response>;
 
 /** The environment with its BACKUP_BUCKET, if it has one, in this way. */
-export function withArchiveBucket<Env extends object>(env: Env): Env {
-  const { BACKUP_BUCKET: bucket, SANDBOX_TRANSPORT: transport }: BucketEnv = env;
+export function withArchiveBucket<Env extends object>(env: Env, ctx: DurableObjectState): Env {
+  const { BACKUP_BUCKET: bucket, SANDBOX_TRANSPORT: transport, ENGINE: engine }: BucketEnv = env;
   if (!isBucket(bucket)) return env;
-  return { ...env, BACKUP_BUCKET: archiveBucket(bucket, transport === "rpc") };
+  const fetchInside: Fetch = async (url) => {
+    if (ctx.container === undefined) throw new Error("the container is not running");
+    return ctx.container.getTcpPort(serverPort).fetch(url);
+  };
+  const inside = engine === undefined ? null : fetchInside;
+  return { ...env, BACKUP_BUCKET: archiveBucket(bucket, transport === "rpc", inside) };
 }
 
-export function archiveBucket(bucket: R2Bucket, streams: boolean): R2Bucket {
+function archiveBucket(bucket: R2Bucket, streams: boolean, inside: Fetch | null): R2Bucket {
   return new Proxy(bucket, {
     get(target, name) {
       const value: unknown = Reflect.get(target, name, target);
       if (typeof value !== "function") return value;
+      if (name === "put" && inside !== null) {
+        return (key: string, given: Value, options?: R2PutOptions) =>
+          put(target, inside, key, given, options);
+      }
       if (name !== "get") return value.bind(target);
       return async (key: string, options?: R2GetOptions) => {
         const object: R2Object | null = await target.get(key, options);
@@ -36,6 +54,27 @@ export function archiveBucket(bucket: R2Bucket, streams: boolean): R2Bucket {
       };
     },
   });
+}
+
+async function put(
+  bucket: R2Bucket,
+  inside: Fetch,
+  key: string,
+  given: Value,
+  options?: R2PutOptions,
+): Promise<R2Object | null> {
+  const id = archiveKey.exec(key)?.[1];
+  if (id === undefined || !(given instanceof ReadableStream)) return bucket.put(key, given, options);
+  // The SDK's own way is given up; what it has begun to send ends with this.
+  given.cancel().catch(() => undefined);
+  const path = `/var/backups/${id}.sqsh`;
+  const response = await inside(`http://localhost/api/x/file?${new URLSearchParams({ path })}`);
+  if (!response.ok || response.body === null) {
+    throw new Error(
+      `the archive ${path} cannot be read (status ${response.status}): ${await response.text()}`,
+    );
+  }
+  return bucket.put(key, response.body, options);
 }
 
 function tooLarge(size: number): Error {

@@ -137,10 +137,14 @@ export class RunningContainer {
     for (const agent of this.#agents.values()) agent.destroy();
     this.#egress?.close();
     // In the background: a workspace of many files must not hold up what waits for the end.
-    this.removed = Promise.all([
-      rm(this.#options.runtimeDir, { recursive: true, force: true }),
-      rm(this.#options.upperDir, { recursive: true, force: true }),
-    ]).then(
+    const closed = this.#process.then(
+      (process) => process.closed,
+      () => undefined,
+    );
+    const { runtimeDir, upperDir } = this.#options;
+    const remove = () =>
+      Promise.all([runtimeDir, upperDir].map((dir) => rm(dir, { recursive: true, force: true })));
+    this.removed = closed.then(remove).then(
       () => undefined,
       (error: Error) => this.#options.log(`folders of ${this.id} remain: ${error.message}`),
     );

@@ -19,7 +19,7 @@ interface StockEnv extends EngineEnv {
 export class Sandbox<Env extends StockEnv = StockEnv> extends StockSandbox<Env> {
   constructor(ctx: DurableObjectState<Record<never, never>>, env: Env) {
     installContainer(ctx, env, { className: "Sandbox", instanceType: env.SANDBOX_INSTANCE_TYPE ?? "basic" });
-    super(ctx, env.ENGINE === undefined ? env : withArchiveBucket(env));
+    super(ctx, env.ENGINE === undefined ? env : withArchiveBucket(env, ctx));
   }
 
   override mountBucket(...args: Parameters<StockSandbox<Env>["mountBucket"]>): Promise<void> {

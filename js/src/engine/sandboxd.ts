@@ -35,14 +35,17 @@ const killed = 137;
 export class Sandboxd {
   /** Settles when pid 1 inside is up; rejects with the reason when it never comes up. */
   readonly ready: Promise<void>;
-  /** Settles when the container and its parent are gone. Never rejects. */
+  /** Settles when the container is over: at once when its parent says so, who has to tidy up after it. Never rejects. */
   readonly ended: Promise<Outcome>;
+  /** Settles when the parent is gone too, and with it every mount. */
+  readonly closed: Promise<void>;
   readonly #process: ChildProcess;
   #innerPid: number | null = null;
   #reported: { exitCode: number; reason: string } | null = null;
   #stderr = "";
   #gone = false;
   #rejectReady: (error: Error) => void = () => undefined;
+  #settleEnded: (outcome: Outcome) => void = () => undefined;
 
   constructor(binary: string, config: LaunchConfig, log: (line: string) => void) {
     // Nothing of this process's environment is handed down: it may hold keys.
@@ -63,11 +66,19 @@ export class Sandboxd {
     });
     this.ready.catch(() => undefined);
     this.ended = new Promise((settle) => {
+      this.#settleEnded = settle;
+    });
+    this.closed = new Promise((settle) => {
       child.once("error", (error) => {
         this.#stderr += error.message;
-        if (child.pid === undefined) settle(this.#end(null, null));
+        if (child.pid !== undefined) return;
+        this.#settleEnded(this.#end(null, null));
+        settle();
       });
-      child.once("close", (code, signal) => settle(this.#end(code, signal)));
+      child.once("close", (code, signal) => {
+        this.#settleEnded(this.#end(code, signal));
+        settle();
+      });
     });
   }
 
@@ -89,7 +100,7 @@ export class Sandboxd {
     // The death of pid 1 ends its namespace; the parent then tidies up and reports.
     sendSignal(this.#innerPid, 9);
     const timer = setTimeout(() => this.#process.kill("SIGKILL"), killGraceMs);
-    this.ended.finally(() => clearTimeout(timer));
+    this.closed.finally(() => clearTimeout(timer));
   }
 
   #onLine(line: string, ready: () => void): void {
@@ -109,6 +120,7 @@ export class Sandboxd {
         exitCode: message.exit,
         reason: text === null ? (reason ?? "exited") : `${reason}: ${text}`,
       };
+      if (this.#innerPid !== null) this.#settleEnded(this.#end(message.exit, null));
     }
   }
 

@@ -81,7 +81,7 @@ test("bkp-e2: a snapshot that fails leaves the good one, says so, and lets the c
   await sandbox.writeFile("/workspace/file", "v2");
   // The archiver is away, so that the snapshot fails half-way inside.
   await sandbox.exec("mv /usr/bin/mksquashfs /usr/bin/mksquashfs.away");
-  await sandbox.sleep();
+  await expect(sandbox.sleep()).rejects.toMatchObject({ code: "snapshot_failed", status: 503 });
   const events = await eventsOf(path);
   expect(events.at(-1)).toBe("stopped");
   expect(count(events, "backup-failed")).toBe(1);

@@ -59,6 +59,18 @@ struct TearDownFailed {
   bool operator==(const TearDownFailed&) const = default;
 };
 
+/// A sleep or restart that was asked for ended without a snapshot: what it would have kept is lost, and the
+/// caller is told.
+struct SnapshotLost {
+  static constexpr ErrorInfo info{"snapshot_failed", 503, false,
+                                  "The workspace could not be kept; the last good snapshot counts."};
+  std::string path;
+  std::string reason;
+  [[nodiscard]] std::string message() const;
+  [[nodiscard]] Details details() const;
+  bool operator==(const SnapshotLost&) const = default;
+};
+
 /// The command was carried out, but its completion is not on the stream yet. It is kept and appended later.
 struct StreamUnavailable {
   static constexpr ErrorInfo info{"stream_unavailable", 503, true,
@@ -71,6 +83,6 @@ struct StreamUnavailable {
 };
 
 using LifecycleErrors = std::tuple<MethodFenced, ContainerStartFailed, WorkspaceRestoreFailed, SetUpFailed,
-                                   TearDownFailed, StreamUnavailable>;
+                                   TearDownFailed, SnapshotLost, StreamUnavailable>;
 
 }  // namespace sandboxes

@@ -61,7 +61,7 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
 
   constructor(ctx: ConstructorParameters<typeof Sandbox>[0], env: SandboxEnv) {
     installContainer(ctx, env, { className: new.target.name, instanceType: new.target.instanceType });
-    super(ctx, withArchiveBucket(env));
+    super(ctx, withArchiveBucket(env, ctx));
     ctx.blockConcurrencyWhile(() => this.#load());
   }
 
