@@ -3,7 +3,9 @@ import { open } from "iterate-sandboxes/node";
 
 const project = await open({ dir: ".itx", project: "prj_example" });
 try {
-  const sandbox = await project.sandboxes.get("/sandboxes/notes").create({ instanceType: "lite" });
+  const sandbox = await project.sandboxes
+    .get(`/sandboxes/${crypto.randomUUID()}`)
+    .create({ instanceType: "lite" });
   await sandbox.writeFile("/workspace/note.txt", "kept while asleep");
   await sandbox.sleep();
   const { stdout, exitCode } = await sandbox.exec("cat note.txt"); // wakes it

@@ -91,6 +91,14 @@ test("a terminal is a socket of its own, and knows nothing of the token", async 
   socket.terminate();
 });
 
+test("a call that kill() cuts off is told so, and may be made again", async () => {
+  const cut = sandbox.exec("touch /tmp/begun; sleep 20").catch((error: unknown) => error);
+  await expect.poll(async () => (await sandbox.exists("/tmp/begun")).exists, { timeout: 20_000 }).toBe(true);
+  await sandbox.kill();
+  expect(await cut).toMatchObject({ code: "OPERATION_INTERRUPTED", retryable: true });
+  expect((await sandbox.exec("echo again")).stdout).toBe("again\n");
+});
+
 test("a destroyed sandbox refuses, and stays in the list", async () => {
   await sandbox.destroy();
   await sandbox.destroy();

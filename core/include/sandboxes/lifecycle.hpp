@@ -191,19 +191,16 @@ struct SnapshotLoss {
   bool operator==(const SnapshotLoss&) const = default;
 };
 
-/// Everything about a sandbox. The fields marked volatile start anew with every Durable Object instance
-/// (`ObjectLoaded`); the rest is stored.
+/// Everything about a sandbox. Volatile fields start anew with each `ObjectLoaded`; the rest is stored.
 struct State {
   Life life;
   std::int64_t incarnation = 0;  ///< the newest that was given out
   std::vector<Event> outbox;     ///< durable events that are not on the stream yet, oldest first
-
-  std::int64_t in_flight = 0;                       ///< volatile: admitted commands that still run
+  std::int64_t in_flight = 0;    ///< volatile: admitted commands that still run
   OutboxStatus outbox_status = OutboxStatus::idle;  ///< volatile
   std::string outbox_error;                         ///< volatile
   std::optional<Failure> failure;                   ///< volatile
   std::optional<SnapshotLoss> lost_snapshot;        ///< volatile
-
   bool operator==(const State&) const = default;
 };
 

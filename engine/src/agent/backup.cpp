@@ -132,8 +132,10 @@ Task<std::vector<std::string>> ignored_paths(App& app, const std::string& dir, C
 Result<std::string> prepare_archive(const std::string& dir, const std::string& archive,
                                     const std::string& lines) {
   struct stat status {};
-  if (::stat(dir.c_str(), &status) < 0 || !S_ISDIR(status.st_mode)) {
-    return fail(backup_error("BACKUP_CREATE_FAILED", dir, "The directory '" + dir + "' does not exist"));
+  // Of a link to a directory only the link would be kept.
+  if (::lstat(dir.c_str(), &status) < 0 || !S_ISDIR(status.st_mode)) {
+    const std::string fault = S_ISLNK(status.st_mode) ? "' is a symbolic link" : "' does not exist";
+    return fail(backup_error("BACKUP_CREATE_FAILED", dir, "The directory '" + dir + fault));
   }
   std::error_code error;
   fs::create_directories(fs::path(archive).parent_path(), error);

@@ -15,7 +15,9 @@ export default {
     const url = new URL(request.url);
     if (url.pathname !== "/run") return sandboxes.fetch(request, env, ctx);
     const itx = await env.ITX.itx();
-    const sandbox = await itx.sandboxes.get("/sandboxes/runner").create({ instanceType: "lite" });
+    const sandbox = await itx.sandboxes
+      .get(`/sandboxes/${crypto.randomUUID()}`)
+      .create({ instanceType: "lite" });
     try {
       const { stdout, stderr, exitCode } = await sandbox.exec(url.searchParams.get("command") ?? "uname -s");
       return Response.json({ stdout, stderr, exitCode });

@@ -2,6 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import { Command } from "commander";
+import { SandboxError } from "../core/error.ts";
 import type { EgressPolicyDocument } from "../node/itx.ts";
 import { followEvents } from "./events.ts";
 import { printJson, printResult, printRows } from "./output.ts";
@@ -37,7 +38,7 @@ export function egressCommand(): Command {
     .argument("<file>")
     .action(async (file: string, _options: unknown, command: Command) => {
       const document = file === "-" ? await text(process.stdin) : await readFile(file, "utf8");
-      const policy: EgressPolicyDocument = JSON.parse(document);
+      const policy = parsePolicy(document, file);
       await withItx(command, async (itx, { json }) => {
         const stored = await itx.egress.setPolicy(policy);
         printResult(`${policy.rules.length} rule(s) in force`, stored, json);
@@ -71,4 +72,19 @@ export function egressCommand(): Command {
       withItx(command, (itx, { json }) => followEvents(itx.streams.get("/egress"), options.after, json)),
     );
   return egress;
+}
+
+function parsePolicy(document: string, file: string): EgressPolicyDocument {
+  try {
+    return JSON.parse(document);
+  } catch (error) {
+    const where = file === "-" ? "standard input" : file;
+    throw new SandboxError({
+      code: "invalid_json",
+      message: `${where} holds no JSON: ${error instanceof Error ? error.message : String(error)}`,
+      details: { file },
+      status: 400,
+      retryable: false,
+    });
+  }
 }

@@ -10,6 +10,11 @@ export class ExitStatus extends Error {
   }
 }
 
+/** How capnweb and the runtime say that the other side went away in the middle. */
+const LOST = /disconnected prematurely|Peer closed WebSocket|RPC session was shut down/;
+const LOST_MESSAGE =
+  "the server or the sandbox's container ended in the middle; what was running is gone. Start the server if it ended, and call again";
+
 export interface Report {
   code: string;
   message: string;
@@ -19,6 +24,7 @@ export interface Report {
 /** The stable code and the message of any error; never a stack. */
 export function describeError(error: unknown): Report {
   if (!(error instanceof Error)) return { code: "internal_error", message: String(error) };
+  if (LOST.test(error.message)) return { code: "connection_lost", message: LOST_MESSAGE };
   const code = "code" in error && typeof error.code === "string" ? error.code : "internal_error";
   return { code, message: error.message, ...("details" in error ? { details: error.details } : {}) };
 }

@@ -1,5 +1,5 @@
 /** `itx sandboxes exec`: output as it comes, and the command's own exit code. */
-import { Command } from "commander";
+import { Command, InvalidArgumentError } from "commander";
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import type { Itx } from "../node/itx.ts";
 import { ExitStatus, reportError } from "./errors.ts";
@@ -23,7 +23,7 @@ export function execCommand(): Command {
     .argument("<command...>", "the command, after --; one argument is a shell line")
     .option("--cwd <folder>", "where it runs")
     .option("--env <name=value...>", "a variable of this command")
-    .option("--timeout <ms>", "its time limit in milliseconds", Number)
+    .option("--timeout <ms>", "its time limit in milliseconds", milliseconds)
     .passThroughOptions()
     .addHelpText("after", "\nExample:\n  $ itx sandboxes exec main -- git -C /workspace/app status")
     .action(async (name: string, words: string[], flags: ExecFlags, command: Command) => {
@@ -43,6 +43,11 @@ export function execCommand(): Command {
       }
       throw new ExitStatus(status);
     });
+}
+
+function milliseconds(text: string): number {
+  if (!/^\d+$/.test(text)) throw new InvalidArgumentError("It must be a whole number of milliseconds.");
+  return Number(text);
 }
 
 /** One word is a shell line as it is; several are quoted, so that they arrive as they were given. */

@@ -16,8 +16,8 @@ export function shellCommand(): Command {
       address.protocol = address.protocol === "https:" ? "wss:" : "ws:";
       address.searchParams.set("project", project);
       address.searchParams.set("path", sandboxPath(name));
-      address.searchParams.set("cols", String(process.stdout.columns ?? 80));
-      address.searchParams.set("rows", String(process.stdout.rows ?? 24));
+      address.searchParams.set("cols", String(process.stdout.columns || 80));
+      address.searchParams.set("rows", String(process.stdout.rows || 24));
       throw new ExitStatus(
         await attach(new WebSocket(address.href, { headers: { authorization: `Bearer ${token}` } })),
       );
@@ -29,7 +29,7 @@ async function attach(socket: WebSocket): Promise<number> {
   const { stdin, stdout } = process;
   const raw = (on: boolean) => stdin.isTTY === true && stdin.setRawMode(on);
   const resize = () => {
-    const size = { type: "resize", cols: stdout.columns ?? 80, rows: stdout.rows ?? 24 };
+    const size = { type: "resize", cols: stdout.columns || 80, rows: stdout.rows || 24 };
     if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(size));
   };
   const input = (data: Buffer) => socket.readyState === WebSocket.OPEN && socket.send(data);

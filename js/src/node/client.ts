@@ -1,4 +1,5 @@
 /** A client of a running Worker: capnweb over one WebSocket, authorised by a token that never stands in an address. */
+import "../engine/websocket-global.ts";
 import { newWebSocketRpcSession } from "capnweb";
 import { WebSocket } from "ws";
 import { SandboxError } from "../core/error.ts";
@@ -29,11 +30,22 @@ export async function connect(options: ConnectOptions): Promise<ItxConnection> {
     perMessageDeflate: false,
   });
   await opened(socket, options.url);
-  // capnweb asks for the events and methods that ws has; the types of the two differ only in what nobody calls here.
-  const session: unknown = newWebSocketRpcSession(socket as never);
-  if (!isItx(session)) throw new TypeError("capnweb gave no session");
+  const session = sessionOn(socket);
   const close = () => closed(socket);
   return { itx: session, close, [Symbol.asyncDispose]: close };
+}
+
+/** A socket without a session would keep the process alive. */
+function sessionOn(socket: WebSocket): Itx {
+  try {
+    // capnweb asks for the events and methods that ws has; the types of the two differ only in what nobody calls here.
+    const session: unknown = newWebSocketRpcSession(socket as never);
+    if (!isItx(session)) throw new TypeError("capnweb gave no session");
+    return session;
+  } catch (error) {
+    socket.terminate();
+    throw error;
+  }
 }
 
 function isItx(value: unknown): value is Itx {

@@ -5,10 +5,10 @@
  */
 import { randomBytes } from "node:crypto";
 import { resolve } from "node:path";
-import { getDefaultDevRegistryPath, Miniflare, NoOpLog } from "miniflare";
 import { loadCore } from "../core/index.ts";
 import { compatibilityDate } from "./compatibility.ts";
 import { startHost } from "./engine-host.ts";
+import { loadMiniflare } from "./load-miniflare.ts";
 import { openStateDir } from "./state-dir.ts";
 
 export interface DevEngineOptions {
@@ -43,6 +43,7 @@ const toWorker = "export default { fetch: (request, env) => env.WORKER.fetch(req
 
 /** Starts the engine and returns when applications can bind it. @throws SandboxError `sandboxd_missing`, `state_dir_in_use` */
 export async function startDevEngine(options: DevEngineOptions): Promise<DevEngine> {
+  const { getDefaultDevRegistryPath, Miniflare, NoOpLog } = await loadMiniflare();
   const log = options.log ?? (() => undefined);
   const state = await openStateDir(resolve(options.dir ?? ".itx"));
   const secret = options.secret ?? randomBytes(32).toString("base64url");

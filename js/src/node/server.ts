@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { HttpOptions_Style } from "miniflare";
+import type { HttpOptions_Style } from "miniflare";
 import { loadCore } from "../core/index.ts";
 import type { Core } from "../core/types.ts";
 import type { EngineHost } from "../engine/host.ts";
@@ -61,6 +61,8 @@ export interface Engine {
   readonly workerdPid: number | undefined;
 }
 
+/** Requests in absolute form. The package is not imported for the number alone. */
+const proxyStyle: typeof HttpOptions_Style.PROXY = 1;
 const monthSeconds = 30 * 24 * 60 * 60;
 /** The same from the sources and from dist/js. */
 const packageRoot = join(import.meta.dirname, "../../..");
@@ -241,7 +243,7 @@ function workerOptions({ options, mode, state, core, host, secret }: WorkerParts
       ? {}
       : {
           outboundService: {
-            external: { address: `unix:${host.outboundSocket}`, http: { style: HttpOptions_Style.PROXY } },
+            external: { address: `unix:${host.outboundSocket}`, http: { style: proxyStyle } },
           },
         }),
   };

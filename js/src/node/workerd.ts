@@ -6,7 +6,8 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
-import { Miniflare, type MiniflareOptions, NoOpLog } from "miniflare";
+import type { MiniflareOptions } from "miniflare";
+import { loadMiniflare } from "./load-miniflare.ts";
 import { userRuntimeDir } from "./state-dir.ts";
 
 export interface Workerd {
@@ -27,6 +28,7 @@ export async function startWorkerd(
   listen: { host: string; port: number },
   log: (line: string) => void,
 ): Promise<Workerd> {
+  const { Miniflare, NoOpLog } = await loadMiniflare();
   process.env.MINIFLARE_WORKERD_PATH = await tether();
   const children: ChildProcess[] = [];
   const onChild = (message: unknown) => children.push((message as { process: ChildProcess }).process);

@@ -6,6 +6,7 @@ import { SandboxError } from "../core/error.ts";
 import { shellError, shellErrors } from "./errors.ts";
 import { log } from "./log.ts";
 import { count } from "./metrics.ts";
+import { KILLED } from "./sandbox/object.ts";
 import { withNextStep } from "./sdk-errors.ts";
 
 export interface WireFields {
@@ -30,6 +31,15 @@ export function wireError(error: unknown): SandboxError {
       `there is no method ${unknown}; __describe() of a sandbox lists the ones it has`,
       { method: unknown },
     );
+  if (error instanceof Error && error.message.includes(KILLED)) {
+    return new SandboxError({
+      code: "OPERATION_INTERRUPTED",
+      message: "kill() ended the sandbox's object while this call ran; the container lives on. Call again.",
+      details: {},
+      status: 409,
+      retryable: true,
+    });
+  }
   count("errors_internal");
   log("error", "call failed", { error: error instanceof Error ? error : new Error(String(error)) });
   const message = error instanceof Error ? error.message : String(error);

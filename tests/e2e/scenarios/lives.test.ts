@@ -73,6 +73,19 @@ test("lif-e3: keepAlive is durable, and can be switched off", async () => {
   await sandbox.destroy();
 });
 
+test("a workspace that was replaced by a link is not taken for one", async () => {
+  const sandbox = await itx.sandboxes.get("/sandboxes/linked").create({ instanceType: "lite" });
+  await sandbox.writeFile("/workspace/file", "kept");
+  await sandbox.sleep();
+  await sandbox.exec("cd /; rm -rf /workspace; ln -s /etc /workspace");
+  await expect(sandbox.sleep()).rejects.toMatchObject({
+    code: "snapshot_failed",
+    message: expect.stringContaining("is a symbolic link"),
+  });
+  expect((await sandbox.readFile("/workspace/file")).content).toBe("kept");
+  await sandbox.destroy();
+});
+
 test("bkp-e2: a snapshot that fails leaves the good one, says so, and lets the container go", async () => {
   const path = "/sandboxes/bad";
   const sandbox = await itx.sandboxes.get(path).create({ instanceType: "standard-1" });

@@ -1,4 +1,5 @@
 /** The `/rpc` endpoint of a container: capnweb over the WebSocket that the SDK opens to port 3000. */
+import "../websocket-global.ts";
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { newWebSocketRpcSession, RpcTarget } from "capnweb";
