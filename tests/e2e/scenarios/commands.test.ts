@@ -186,3 +186,18 @@ describe("prc-e2: background processes outlive calls, not the sandbox", () => {
     await sandbox.destroy();
   });
 });
+
+test("a result too large for one message says so, and the sandbox goes on", async () => {
+  const sandbox = await create("large-result");
+  const kept = await sandbox.exec("head -c 25000000 /dev/zero | tr '\\0' x");
+  expect(kept.stdout).toHaveLength(25_000_000);
+  await expect(sandbox.exec("head -c 40000000 /dev/zero | tr '\\0' x; touch /tmp/ran")).rejects.toMatchObject(
+    {
+      code: "COMMAND_EXECUTION_ERROR",
+      message: expect.stringMatching(/has run.* has 40\d{6} bytes.*execStream\(\)/),
+    },
+  );
+  expect((await sandbox.exists("/tmp/ran")).exists).toBe(true);
+  await sandbox.exec("head -c 40000000 /dev/zero | tr '\\0' x > /tmp/large");
+  await expect(sandbox.readFile("/tmp/large")).rejects.toMatchObject({ code: "FILE_TOO_LARGE" });
+});

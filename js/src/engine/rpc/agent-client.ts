@@ -23,15 +23,15 @@ export class AgentClient {
   }
 
   async get<T>(path: string): Promise<T> {
-    return jsonOf<T>(await this.#send("GET", path));
+    return jsonOf<T>(await this.#send("GET", path), path);
   }
 
   async delete<T>(path: string): Promise<T> {
-    return jsonOf<T>(await this.#send("DELETE", path));
+    return jsonOf<T>(await this.#send("DELETE", path), path);
   }
 
   async post<T>(path: string, body: Fields): Promise<T> {
-    return jsonOf<T>(await this.#send("POST", path, JSON.stringify(body)));
+    return jsonOf<T>(await this.#send("POST", path, JSON.stringify(body)), path);
   }
 
   /** A streamed answer, with its headers. Cancelling the stream ends the request. */
@@ -42,7 +42,7 @@ export class AgentClient {
 
   /** A streamed request; its pace is the agent's. */
   async upload<T>(path: string, body: ReadableStream<Uint8Array>): Promise<T> {
-    return jsonOf<T>(await this.#send("PUT", path, body));
+    return jsonOf<T>(await this.#send("PUT", path, body), path);
   }
 
   #send(method: string, path: string, body?: string | ReadableStream<Uint8Array>): Promise<IncomingMessage> {
@@ -79,7 +79,20 @@ async function send(body: ReadableStream<Uint8Array>, outgoing: NodeJS.WritableS
   outgoing.end();
 }
 
-async function jsonOf<T>(incoming: IncomingMessage): Promise<T> {
+/** A message to the runtime holds 32 MiB, and a larger one ends the connection; some of it is for what stands around the answer. */
+const maxAnswerBytes = 31 * 1024 * 1024;
+
+async function jsonOf<T>(incoming: IncomingMessage, path: string): Promise<T> {
+  const bytes = Number(incoming.headers["content-length"] ?? 0);
+  if (bytes > maxAnswerBytes) {
+    incoming.resume();
+    const isCommand = path.startsWith("/api/execute");
+    throw new AgentError(
+      isCommand ? "COMMAND_EXECUTION_ERROR" : "FILE_TOO_LARGE",
+      `${isCommand ? "The command has run; its result" : "The answer"} has ${bytes} bytes, and one message holds at most ${maxAnswerBytes}: use ${isCommand ? "execStream()" : "readFileStream()"}, or write to a file and read it in parts`,
+      { bytes, limit: maxAnswerBytes },
+    );
+  }
   // The agent's answers are the SDK's own types, made by this project's agent and tested against the SDK.
   return (await json(incoming)) as T;
 }
