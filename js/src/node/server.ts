@@ -11,6 +11,7 @@ import { compatibilityDate, compatibilityFlags } from "./compatibility.ts";
 import { startDocker } from "./docker-mode.ts";
 import { startHost } from "./engine-host.ts";
 import { type EngineMode, engineMode } from "./engine-mode.ts";
+import { loadMiniflare } from "./load-miniflare.ts";
 import { openStateDir, type StateDir } from "./state-dir.ts";
 import { type MiniflareWorker, startWorkerd, type Workerd } from "./workerd.ts";
 
@@ -127,6 +128,8 @@ class RunningServer implements Server {
   }
 
   static async start(options: ServerOptions, mode: EngineMode, state: StateDir): Promise<RunningServer> {
+    // Before an engine is looked for, which may have to be built.
+    await loadMiniflare();
     const core = await loadCore();
     const secret = randomBytes(32).toString("base64url");
     const host =
