@@ -1,5 +1,5 @@
 /** Limits hold, hurt their own container only and say so; nothing outlives a dead container. */
-import { execFileSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { isRoot, start, type TestContainer } from "./launcher-support.ts";
@@ -36,10 +36,19 @@ function loopsOf(directory: string): string[] {
 }
 
 function groupsOf(id: string): string[] {
-  const found = execFileSync("find", ["/sys/fs/cgroup", "-maxdepth", "6", "-name", `sandboxd.*.${id}`], {
+  // Other groups may go while it looks, which find reports with its status.
+  const { stdout } = spawnSync("find", ["/sys/fs/cgroup", "-maxdepth", "6", "-name", `sandboxd.*.${id}`], {
     encoding: "utf8",
   });
-  return found.split("\n").filter((line) => line !== "");
+  return stdout.split("\n").filter((line) => line !== "");
+}
+
+/** Whether the last process of a group has been reaped; until then the kernel keeps the group. */
+function isEmpty(group: string): boolean {
+  return ["", "/commands", "/agent"].every((inner) => {
+    const procs = `${group}${inner}/cgroup.procs`;
+    return !existsSync(procs) || readFileSync(procs, "utf8") === "";
+  });
 }
 
 /** Waits for the kernel, which takes a container apart after its processes are gone. */
@@ -121,6 +130,7 @@ EOF`,
     expect(await eventually(() => loopsOf(victim.directory).length === 0)).toBe(true);
     expect(mounts(victim.directory)).toEqual([]);
     await victim.dispose();
+    expect(await eventually(() => groupsOf("victim").every(isEmpty))).toBe(true);
     // Empty groups are all that it can leave, and the next launch removes those.
     const next = await start({ id: "next", limits });
     expect(groupsOf("victim")).toEqual([]);
