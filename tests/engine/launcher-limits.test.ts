@@ -2,6 +2,7 @@
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { loopsOver } from "../soak/processes.ts";
 import { isRoot, start, type TestContainer } from "./launcher-support.ts";
 
 const mebibyte = 1 << 20;
@@ -28,12 +29,6 @@ const mounts = (text: string) =>
   readFileSync("/proc/self/mountinfo", "utf8")
     .split("\n")
     .filter((line) => line.includes(text));
-
-function loopsOf(directory: string): string[] {
-  return readdirSync("/sys/block")
-    .filter((name) => name.startsWith("loop") && existsSync(`/sys/block/${name}/loop/backing_file`))
-    .filter((name) => readFileSync(`/sys/block/${name}/loop/backing_file`, "utf8").includes(directory));
-}
 
 function groupsOf(id: string): string[] {
   // Other groups may go while it looks, which find reports with its status.
@@ -127,7 +122,7 @@ EOF`,
     victim.process.kill("SIGKILL");
     await victim.ended;
     expect(await eventually(() => processesOf(marker).length === 0)).toBe(true);
-    expect(await eventually(() => loopsOf(victim.directory).length === 0)).toBe(true);
+    expect(await eventually(() => loopsOver(victim.directory).length === 0)).toBe(true);
     expect(mounts(victim.directory)).toEqual([]);
     await victim.dispose();
     expect(await eventually(() => groupsOf("victim").every(isEmpty))).toBe(true);
@@ -150,7 +145,7 @@ describe("the end of a container", () => {
     expect(box.lines.at(-1)).toMatchObject({ reason: "exited" });
     expect(processesOf(marker)).toEqual([]);
     expect(readdirSync(`${box.directory}/upper`)).toEqual([]);
-    expect(loopsOf(box.directory)).toEqual([]);
+    expect(loopsOver(box.directory)).toEqual([]);
     await box.dispose();
   });
 

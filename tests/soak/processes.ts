@@ -48,3 +48,13 @@ export const mountsUnder = (folder: string): string[] =>
   readFileSync("/proc/self/mounts", "utf8")
     .split("\n")
     .filter((line) => line.includes(folder));
+
+/** Loop devices over files in a folder. One that is freed while it is looked at stands on nothing. */
+export const loopsOver = (folder: string): string[] =>
+  readdirSync("/sys/block").filter((name) => {
+    try {
+      return readFileSync(`/sys/block/${name}/loop/backing_file`, "utf8").includes(folder);
+    } catch {
+      return false;
+    }
+  });

@@ -4,14 +4,14 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { connect, type ItxConnection } from "../../../js/src/node/client.ts";
 import type { Itx, SandboxHandle } from "../../../js/src/node/itx.ts";
-import { alive, descendants, mountsUnder } from "../../soak/processes.ts";
+import { alive, descendants, loopsOver, mountsUnder } from "../../soak/processes.ts";
 import { eventually } from "../../support/server.ts";
 
 const stateDir = mkdtempSync(join(tmpdir(), "itx-apart-"));
@@ -154,15 +154,10 @@ test("a killed agent is noticed: its sandbox stops, and starts anew on the next 
 /** Nothing of the engine: no process, mount, loop device or file of a container. */
 async function expectNothingLeft(before: number[]): Promise<void> {
   await eventually("the end of every process", () => (alive(before).length === 0 ? true : undefined));
-  await eventually("the end of every loop device", () => (loops().length === 0 ? true : undefined));
+  await eventually("the end of every loop device", () =>
+    loopsOver(stateDir).length === 0 ? true : undefined,
+  );
   expect(mountsUnder(stateDir)).toEqual([]);
-}
-
-function loops(): string[] {
-  return readdirSync("/sys/block").filter((name) => {
-    const file = `/sys/block/${name}/loop/backing_file`;
-    return existsSync(file) && readFileSync(file, "utf8").includes(stateDir);
-  });
 }
 
 test.each(["SIGTERM", "SIGKILL"] as const)(
