@@ -34,7 +34,7 @@ beforeAll(async () => {
     scratchDir: join(folder, "scratch"),
     secret,
     limits: () => ({ memoryBytes: 2 ** 30, cpuWeight: 100, cpuQuota: 1, pids: 1024, diskBytes: 4e9 }),
-    outbound: { upstreams: {}, classify: () => "private" },
+    outbound: { upstreams: {} },
     log: () => undefined,
   });
   workerd = await startWorkerd(

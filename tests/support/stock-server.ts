@@ -67,7 +67,6 @@ export async function startStockServer(options: StockServerOptions): Promise<Sto
       outbound: {
         upstreams: options.upstreams ?? {},
         ...(upstreamCa === undefined ? {} : { upstreamCa }),
-        classify: () => "private",
       },
       log,
     });

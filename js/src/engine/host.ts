@@ -8,10 +8,10 @@ import { Agent, createServer, type IncomingMessage, type Server, type ServerResp
 import { basename, dirname, join } from "node:path";
 import type { Duplex } from "node:stream";
 import { json } from "node:stream/consumers";
-import { AuthorityPool } from "./certificates.ts";
 import { agentPort } from "./control.ts";
 import { maxHeaderBytes } from "./egress.ts";
-import { Outbound, type OutboundOptions } from "./outbound.ts";
+import { EgressPlane } from "./egress-plane.ts";
+import type { OutboundOptions } from "./outbound.ts";
 import { fetchPort, refusePort, refuseUpgrade, upgradePort } from "./ports.ts";
 import {
   type EngineOperation,
@@ -25,7 +25,7 @@ import {
 import { ControlSessions, rpcPath } from "./rpc/session.ts";
 import { RunningContainer } from "./running-container.ts";
 import type { ContainerLimits } from "./sandboxd.ts";
-import { postAbout } from "./worker-calls.ts";
+import { postAbout, type WorkerAddress } from "./worker-calls.ts";
 
 export interface HostOptions {
   /** The `sandboxd` binary. */
@@ -37,14 +37,8 @@ export interface HostOptions {
   /** Shared with the Worker; a new one for each boot. */
   secret: string;
   limits: (instanceType: string) => ContainerLimits;
-  outbound: Omit<OutboundOptions, "secret">;
+  outbound: Omit<OutboundOptions, "secret" | "classify">;
   log: (line: string) => void;
-}
-
-/** The Worker's own address, once it listens. */
-export interface WorkerAddress {
-  hostname: string;
-  port: number;
 }
 
 /** A call may overtake the start of its container on another connection; this bounds its wait. */
@@ -69,18 +63,20 @@ export class EngineHost {
   /** Incarnations that are over, the latest ones: a call for one of them has nothing to wait for. */
   readonly #over = new Set<string>();
   readonly #watchers = new Map<RunningContainer, Set<ServerResponse>>();
-  readonly #authorities = new AuthorityPool();
   readonly #workerAgent = new Agent({ keepAlive: true, timeout: workerIdleMs });
   readonly #server: Server;
   readonly #sessions: ControlSessions;
-  readonly #outbound: Outbound;
+  readonly #egress: EgressPlane;
   #worker: WorkerAddress | null = null;
   #closing = false;
 
   private constructor(options: HostOptions) {
     this.#options = options;
     this.#sessions = new ControlSessions(options.log);
-    this.#outbound = new Outbound({ ...options.outbound, secret: options.secret });
+    this.#egress = new EgressPlane({
+      outbound: { ...options.outbound, secret: options.secret },
+      outboundSocket: this.outboundSocket,
+    });
     this.#server = createServer({
       maxHeaderSize: maxHeaderBytes,
       requestTimeout: 0,
@@ -102,12 +98,10 @@ export class EngineHost {
   static async start(options: HostOptions): Promise<EngineHost> {
     await Promise.all([options.runtimeDir, options.scratchDir].map((dir) => freshDir(dir, options.log)));
     const host = new EngineHost(options);
-    host.#authorities.prepare();
     await new Promise<void>((resolve, reject) => {
       host.#server.once("error", reject);
       host.#server.listen(host.engineSocket, resolve);
     });
-    await host.#outbound.listen(host.outboundSocket);
     return host;
   }
 
@@ -121,8 +115,14 @@ export class EngineHost {
     return join(this.#options.runtimeDir, "outbound.sock");
   }
 
+  /** Settles when the Worker's requests can leave. The Worker may start meanwhile. */
+  get ready(): Promise<void> {
+    return this.#egress.ready;
+  }
+
   connectWorker(worker: WorkerAddress): void {
     this.#worker = worker;
+    this.#egress.connectWorker(worker);
   }
 
   /** The ids of the containers that run. */
@@ -156,10 +156,10 @@ export class EngineHost {
     this.#closing = true;
     await this.killAll();
     this.#sessions.close();
-    this.#outbound.close();
     this.#server.close();
     this.#server.closeAllConnections();
     this.#workerAgent.destroy();
+    await this.#egress.close();
     await rm(this.#options.runtimeDir, { recursive: true, force: true });
   }
 
@@ -222,8 +222,7 @@ export class EngineHost {
       runtimeDir: join(this.#options.runtimeDir, incarnation),
       upperDir: join(this.#options.scratchDir, incarnation),
       sandboxd: this.#options.sandboxd,
-      authorities: this.#authorities,
-      egress: { outbound: this.#outbound, worker: () => this.#workerAddress() },
+      egress: this.#egress,
       log: this.#options.log,
     });
     this.#containers.set(id, container);
@@ -264,7 +263,7 @@ export class EngineHost {
     }
     if (operation === "destroy") await container.kill();
     if (operation === "signal") await container.signal(numberField(message, "signal"));
-    if (operation === "intercept") container.intercept(interceptField(message));
+    if (operation === "intercept") await container.intercept(interceptField(message));
     response.writeHead(204).end();
   }
 

@@ -1,6 +1,6 @@
 /** Carries one HTTP exchange, or one upgraded connection, from a server's side to a client's, streaming both ways in constant memory. */
-import { type ClientRequest, type IncomingMessage, ServerResponse } from "node:http";
-import type { Duplex, Writable } from "node:stream";
+import { type ClientRequest, type IncomingMessage, type OutgoingMessage, ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
 
 export type HeaderPair = [name: string, value: string];
 
@@ -93,8 +93,12 @@ export function forward(
 /**
  * A message's body goes where it belongs; an end before its time of either ends the other. `stream.pipeline` does the same with an
  * abort signal for each body, which is a quarter of what a small request costs here.
+ *
+ * Pieces that came together leave together: the runtime hands bodies over in pieces of 4 KB and TLS in 16 KB, and each write costs more
+ * than its bytes do. A body of known length is corked. One in chunks is joined, which makes one chunk of it, since a corked message in
+ * chunks may report that it is full and never that it has drained.
  */
-function pour(message: IncomingMessage, target: Writable): void {
+function pour(message: IncomingMessage, target: OutgoingMessage): void {
   message.on("error", () => target.destroy());
   message.on("close", () => {
     if (!message.complete) target.destroy();
@@ -102,7 +106,43 @@ function pour(message: IncomingMessage, target: Writable): void {
   target.on("close", () => {
     if (!target.writableFinished) message.destroy();
   });
+  if (message.headers["content-length"] === undefined) pourJoined(message, target);
+  else pourCorked(message, target);
+}
+
+function pourCorked(message: IncomingMessage, target: OutgoingMessage): void {
+  let corked = false;
+  const uncork = () => {
+    corked = false;
+    // Its end has uncorked it.
+    if (!target.writableEnded && !target.destroyed) target.uncork();
+  };
+  message.on("data", () => {
+    if (corked) return;
+    corked = true;
+    target.cork();
+    setImmediate(uncork);
+  });
   message.pipe(target);
+}
+
+function pourJoined(message: IncomingMessage, target: OutgoingMessage): void {
+  let pieces: Buffer[] = [];
+  const flush = () => {
+    const [first] = pieces;
+    if (first === undefined || target.destroyed) return;
+    const joined = pieces.length === 1 ? first : Buffer.concat(pieces);
+    pieces = [];
+    if (!target.write(joined)) message.pause();
+  };
+  message.on("data", (piece: Buffer) => {
+    if (pieces.push(piece) === 1) setImmediate(flush);
+  });
+  message.on("end", () => {
+    flush();
+    target.end();
+  });
+  target.on("drain", () => message.resume());
 }
 
 export function hasBody({ headers }: IncomingMessage): boolean {

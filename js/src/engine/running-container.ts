@@ -1,10 +1,9 @@
 /** One incarnation of a container as the host holds it: its process, its sockets and what leaves it. */
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { AuthorityPool } from "./certificates.ts";
 import { agentPort, connectPort, PortAgent, PortError } from "./control.ts";
-import { EgressListener, type EgressOptions } from "./egress.ts";
-import { type Intercept, interceptKey, type Outcome, type StartMessage } from "./protocol.ts";
+import type { ContainerEgress, EgressPlane } from "./egress-plane.ts";
+import type { Intercept, Outcome, StartMessage } from "./protocol.ts";
 import { type ContainerLimits, Sandboxd } from "./sandboxd.ts";
 
 export interface ContainerOptions {
@@ -16,8 +15,7 @@ export interface ContainerOptions {
   runtimeDir: string;
   upperDir: string;
   sandboxd: string;
-  authorities: AuthorityPool;
-  egress: EgressOptions;
+  egress: EgressPlane;
   log: (line: string) => void;
 }
 
@@ -30,14 +28,12 @@ export class RunningContainer {
   readonly className: string;
   /** Settles when it is gone. Never rejects. */
   readonly ended: Promise<Outcome>;
-  readonly intercepts: Map<string, Intercept>;
-  readonly enableInternet: boolean;
   /** Settles when its folders are gone too. */
   removed: Promise<void> = Promise.resolve();
   readonly #options: ContainerOptions;
   readonly #agents = new Map<number, PortAgent>();
   readonly #process: Promise<Sandboxd>;
-  #egress: EgressListener | null = null;
+  readonly #egress: Promise<ContainerEgress>;
   #over = false;
 
   constructor(options: ContainerOptions) {
@@ -45,10 +41,7 @@ export class RunningContainer {
     this.id = options.id;
     this.incarnation = options.incarnation;
     this.className = options.message.className;
-    this.enableInternet = options.message.enableInternet;
-    this.intercepts = new Map(
-      options.message.intercepts.map((intercept) => [interceptKey(intercept), intercept]),
-    );
+    this.#egress = this.#listen();
     this.#process = this.#launch();
     this.ended = this.#live();
   }
@@ -57,8 +50,9 @@ export class RunningContainer {
     return this.#over;
   }
 
-  intercept(intercept: Intercept): void {
-    this.intercepts.set(interceptKey(intercept), intercept);
+  async intercept(intercept: Intercept): Promise<void> {
+    const egress = await this.#egress.catch(() => null);
+    if (!this.#over) await egress?.intercept(intercept);
   }
 
   /** The HTTP agent for a port inside. Its connections wait until pid 1 is up. */
@@ -103,14 +97,19 @@ export class RunningContainer {
     return this.ended;
   }
 
+  async #listen(): Promise<ContainerEgress> {
+    const { id, message, runtimeDir, egress } = this.#options;
+    await mkdir(runtimeDir, { recursive: true, mode: 0o700 });
+    const { enableInternet, intercepts } = message;
+    return egress.listen(join(runtimeDir, "egress.sock"), { id, enableInternet, intercepts });
+  }
+
   async #launch(): Promise<Sandboxd> {
-    const { id, message, runtimeDir, upperDir, egress, limits } = this.#options;
-    const [authority] = await Promise.all([
-      this.#options.authorities.take(),
-      mkdir(runtimeDir, { recursive: true, mode: 0o700 }),
+    const { id, message, runtimeDir, upperDir, limits } = this.#options;
+    const [{ certificatePem }] = await Promise.all([
+      this.#egress,
       mkdir(upperDir, { recursive: true, mode: 0o700 }),
     ]);
-    this.#egress = await EgressListener.listen(join(runtimeDir, "egress.sock"), authority, this, egress);
     return new Sandboxd(
       this.#options.sandboxd,
       {
@@ -120,7 +119,7 @@ export class RunningContainer {
         env: containerEnv(message),
         hostname: `sandbox-${id.slice(0, 12)}`,
         limits,
-        caCertificatePem: authority.certificatePem,
+        caCertificatePem: certificatePem,
         interceptHttps: message.intercepts.some(({ kind }) => kind === "https"),
         ports: extraPorts(message.intercepts),
       },
@@ -135,7 +134,10 @@ export class RunningContainer {
     );
     this.#over = true;
     for (const agent of this.#agents.values()) agent.destroy();
-    this.#egress?.close();
+    this.#egress.then(
+      (egress) => egress.close(),
+      () => undefined,
+    );
     // In the background: a workspace of many files must not hold up what waits for the end.
     const closed = this.#process.then(
       (process) => process.closed,

@@ -2,10 +2,14 @@
 import { type Agent, request } from "node:http";
 import { engineHeader } from "./protocol.ts";
 
-/** Where the Worker listens, and how the host proves itself. */
-export interface WorkerCalls {
+/** The Worker's own address, once it listens. */
+export interface WorkerAddress {
   hostname: string;
   port: number;
+}
+
+/** Where the Worker listens, and how the host proves itself. */
+export interface WorkerCalls extends WorkerAddress {
   secret: string;
   agent: Agent;
 }

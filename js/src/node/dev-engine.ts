@@ -86,7 +86,7 @@ export async function startDevEngine(options: DevEngineOptions): Promise<DevEngi
       ],
     });
     closers.push(() => miniflare.dispose());
-    const { hostname, port } = await miniflare.ready;
+    const [{ hostname, port }] = await Promise.all([miniflare.ready, host.ready]);
     host.connectWorker({ hostname, port: Number(port) });
     return { secret, running: () => host.running(), close, [Symbol.asyncDispose]: close };
   } catch (error) {

@@ -30,7 +30,6 @@ export async function startHost(options: EngineHostOptions): Promise<EngineHost>
     outbound: {
       upstreams: options.upstreams ?? {},
       ...(options.upstreamCa === undefined ? {} : { upstreamCa: options.upstreamCa }),
-      classify: (address) => core.classifyAddress(address),
     },
     log,
   });

@@ -136,7 +136,10 @@ class RunningServer implements Server {
       mode === "embedded" ? await startHost({ ...options, state, core, secret, log: logOf(options) }) : null;
     try {
       const worker = workerOptions({ options, mode, state, core, host, secret });
-      const workerd = await startWorkerd(worker, listenOn(options), logOf(options));
+      const [workerd] = await Promise.all([
+        startWorkerd(worker, listenOn(options), logOf(options)),
+        host?.ready,
+      ]);
       const operatorToken = await mintToken(state.keys.tokenKeys, {
         operator: true,
         expiresInSeconds: monthSeconds,

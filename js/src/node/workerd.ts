@@ -1,7 +1,8 @@
 /** The Workers runtime: Miniflare with the built Worker, tied to this process's life and watched for its own end. */
 import type { ChildProcess } from "node:child_process";
+import { createHash, randomUUID } from "node:crypto";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { writeFile } from "node:fs/promises";
+import { rename, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -89,9 +90,13 @@ export type MiniflareWorker = Extract<MiniflareOptions, { modules: unknown }>;
 async function tether(): Promise<string> {
   const require = createRequire(import.meta.url);
   const main: { default: string } = require("workerd");
-  const path = join(await userRuntimeDir(), "workerd");
   const script = `#!/bin/sh\nexec setpriv --pdeathsig KILL -- '${main.default.replaceAll("'", "'\\''")}' "$@"\n`;
-  await writeFile(path, script, { mode: 0o700 });
+  // Servers of several installations share the folder, and one may start it while another writes.
+  const name = createHash("sha256").update(script).digest("hex").slice(0, 16);
+  const path = join(await userRuntimeDir(), `workerd-${name}`);
+  const draft = `${path}.${randomUUID()}`;
+  await writeFile(draft, script, { mode: 0o700 });
+  await rename(draft, path);
   return path;
 }
 

@@ -1,0 +1,89 @@
+/** The server's side of the egress thread. */
+import "./websocket-global.ts";
+import { extname, join } from "node:path";
+import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
+import { newMessagePortRpcSession, type RpcStub } from "capnweb";
+import type { EgressContainer, EgressHandle, EgressThread, EgressThreadData } from "./egress-thread.ts";
+import type { Intercept } from "./protocol.ts";
+import type { WorkerAddress } from "./worker-calls.ts";
+
+/** What leaves one container; it ends with {@link close}. */
+export interface ContainerEgress {
+  readonly certificatePem: string;
+  intercept(intercept: Intercept): Promise<void>;
+  close(): void;
+}
+
+/**
+ * As small as it goes. Buffers that have passed are freed when the young generation is collected; a larger one lets so many of them
+ * gather that the whole heap is marked instead, several times for each 100 MB.
+ */
+const youngGenerationMb = 1;
+
+export class EgressPlane {
+  /** Settles when the Worker's own requests can leave. */
+  readonly ready: Promise<void>;
+  readonly #thread: Worker;
+  readonly #port: MessagePort;
+  readonly #stub: RpcStub<EgressThread>;
+
+  constructor(options: Omit<EgressThreadData, "port">) {
+    const { port1, port2 } = new MessageChannel();
+    const data: EgressThreadData = { ...options, port: port2 };
+    // The same from the sources and from dist/js.
+    const file = join(import.meta.dirname, `egress-thread${extname(import.meta.filename)}`);
+    this.#thread = new Worker(file, {
+      workerData: data,
+      resourceLimits: { maxYoungGenerationSizeMb: youngGenerationMb },
+      transferList: [port2],
+    });
+    this.#port = port1;
+    this.#stub = newMessagePortRpcSession<EgressThread>(port1 as never);
+    // A fault in the thread is a fault of the process, as it would be without the thread.
+    const failed = new Promise<never>((_, reject) => {
+      this.#thread.once("error", reject);
+    });
+    this.ready = Promise.race([this.#stub.ready(), failed]);
+    this.ready.then(
+      () => failed.catch((error: unknown) => setImmediate(() => rethrow(error))),
+      () => undefined,
+    );
+    // What keeps a server alive is that it listens.
+    this.#thread.unref();
+    this.#port.unref();
+  }
+
+  connectWorker(worker: WorkerAddress): void {
+    void this.#stub.connectWorker(worker);
+  }
+
+  async listen(path: string, container: EgressContainer): Promise<ContainerEgress> {
+    const { certificatePem, handle } = await this.#stub.listen(path, container);
+    return containerEgress(certificatePem, handle);
+  }
+
+  async close(): Promise<void> {
+    this.#port.close();
+    await this.#thread.terminate();
+  }
+}
+
+function containerEgress(certificatePem: string, handle: RpcStub<EgressHandle>): ContainerEgress {
+  return {
+    certificatePem,
+    async intercept(intercept) {
+      await handle.intercept(intercept);
+    },
+    close() {
+      handle.close().then(
+        () => handle[Symbol.dispose](),
+        // The thread is gone, and with it what it served.
+        () => undefined,
+      );
+    },
+  };
+}
+
+function rethrow(error: unknown): never {
+  throw error;
+}

@@ -1,0 +1,113 @@
+/**
+ * The thread that carries what leaves the containers: TLS, certificates and HTTP of both sides of the door. Streams make garbage outside
+ * the heap, for which the collector marks the whole heap of its thread again and again: this one's is small, the server's is not. And a
+ * download does not hold up the calls of other sandboxes.
+ */
+import "./websocket-global.ts";
+import { Agent } from "node:http";
+import { type MessagePort, workerData } from "node:worker_threads";
+import { newMessagePortRpcSession, RpcTarget } from "capnweb";
+import { loadCore } from "#core";
+import { AuthorityPool } from "./certificates.ts";
+import { EgressListener } from "./egress.ts";
+import { Outbound, type OutboundOptions } from "./outbound.ts";
+import { type Intercept, interceptKey } from "./protocol.ts";
+import type { WorkerAddress, WorkerCalls } from "./worker-calls.ts";
+
+/** What the thread is started with. */
+export interface EgressThreadData {
+  port: MessagePort;
+  outbound: Omit<OutboundOptions, "classify">;
+  outboundSocket: string;
+}
+
+/** A container as far as its egress is concerned. */
+export interface EgressContainer {
+  id: string;
+  enableInternet: boolean;
+  intercepts: Intercept[];
+}
+
+/** Shorter than the 5 s after which workerd closes an idle connection, so that none is used as it closes. */
+const workerIdleMs = 4_000;
+
+/** What the server asks of this thread. */
+export class EgressThread extends RpcTarget {
+  readonly #outbound: Outbound;
+  readonly #agent = new Agent({ keepAlive: true, timeout: workerIdleMs });
+  readonly #authorities = new AuthorityPool();
+  readonly #secret: string;
+  #worker: WorkerAddress | null = null;
+
+  constructor(outbound: Outbound, secret: string) {
+    super();
+    this.#outbound = outbound;
+    this.#secret = secret;
+    this.#authorities.prepare();
+  }
+
+  /** Resolves when the thread is there and serves what the Worker fetches. */
+  ready(): void {}
+
+  connectWorker(worker: WorkerAddress): void {
+    this.#worker = worker;
+  }
+
+  /** Serves a container's relay on the socket at `path`, under an authority of its own. */
+  async listen(path: string, container: EgressContainer): Promise<EgressListening> {
+    const authority = await this.#authorities.take();
+    const intercepts = new Map(
+      container.intercepts.map((intercept) => [interceptKey(intercept), intercept] as const),
+    );
+    const listener = await EgressListener.listen(
+      path,
+      authority,
+      { id: container.id, enableInternet: container.enableInternet, intercepts },
+      { outbound: this.#outbound, worker: () => this.#workerCalls() },
+    );
+    return {
+      certificatePem: authority.certificatePem,
+      handle: new EgressHandle(listener, intercepts),
+    };
+  }
+
+  #workerCalls(): WorkerCalls {
+    if (this.#worker === null) throw new Error("the Worker is not running");
+    return { ...this.#worker, secret: this.#secret, agent: this.#agent };
+  }
+}
+
+/** A listener, and the certificate that its container has to trust. */
+export interface EgressListening {
+  certificatePem: string;
+  handle: EgressHandle;
+}
+
+export class EgressHandle extends RpcTarget {
+  readonly #listener: EgressListener;
+  readonly #intercepts: Map<string, Intercept>;
+
+  constructor(listener: EgressListener, intercepts: Map<string, Intercept>) {
+    super();
+    this.#listener = listener;
+    this.#intercepts = intercepts;
+  }
+
+  intercept(intercept: Intercept): void {
+    this.#intercepts.set(interceptKey(intercept), intercept);
+  }
+
+  close(): void {
+    this.#listener.close();
+  }
+}
+
+async function run({ port, outbound: options, outboundSocket }: EgressThreadData): Promise<void> {
+  const core = await loadCore();
+  const outbound = new Outbound({ ...options, classify: (address) => core.classifyAddress(address) });
+  await outbound.listen(outboundSocket);
+  // Node's ports have the methods that capnweb asks for; only the types are of two worlds.
+  newMessagePortRpcSession(port as never, new EgressThread(outbound, options.secret));
+}
+
+await run(workerData);
