@@ -89,6 +89,7 @@ export async function startStockServer(options: StockServerOptions): Promise<Sto
     );
     closers.push(() => workerd.close());
     host.connectWorker({ hostname: workerd.url.hostname, port: Number(workerd.url.port) });
+    await host.ready;
     const ask = async <T>(path: string, query: Record<string, string> = {}): Promise<T> => {
       const response = await fetch(new URL(`${path}?${new URLSearchParams(query)}`, workerd.url), {
         signal: AbortSignal.timeout(requestMs),

@@ -1,11 +1,13 @@
 /**
  * The bucket as the SDK keeps archives in it. What it takes from a container comes as base64 in events, decoded by the object's own
  * JavaScript with no limit on what waits: on the embedded engine the bucket fetches an archive itself, as one body that the runtime
- * carries in constant memory. What it brings back over rpc goes as the bucket gives it, and a message of four kilobytes each takes
- * most of a restore's time: here the body comes in large pieces. Over the other transports the SDK holds a whole archive in memory,
- * three times over, and ends in the middle of the restore: here a large one is refused before it begins.
+ * carries in constant memory. What it brings back over rpc goes in base64 again, as fast as the bucket gives it: on the embedded engine
+ * the bucket places the archive itself, and the SDK sends no more than the name by which the host knows what stands there. Elsewhere a
+ * message of four kilobytes each would take most of a restore's time: the body comes in large pieces. Over the other transports the SDK
+ * holds a whole archive in memory, three times over, and ends in the middle of the restore: a large one is refused before it begins.
  */
 import type { EngineEnv } from "./container.ts";
+import { engineHeader } from "./protocol.ts";
 
 interface BucketEnv extends Pick<EngineEnv, "ENGINE"> {
   BACKUP_BUCKET?: unknown;
@@ -20,15 +22,15 @@ const serverPort = 3000;
 const archiveKey = /^backups\/([^/]+)\/data\.sqsh$/;
 
 type Value = Parameters<R2Bucket["put"]>[1];
-type Fetch = (url: string) => Promise<Response>;
+type Fetch = (url: string, init?: RequestInit) => Promise<Response>;
 
 /** The environment with its BACKUP_BUCKET, if it has one, in this way. */
 export function withArchiveBucket<Env extends object>(env: Env, ctx: DurableObjectState): Env {
   const { BACKUP_BUCKET: bucket, SANDBOX_TRANSPORT: transport, ENGINE: engine }: BucketEnv = env;
   if (!isBucket(bucket)) return env;
-  const fetchInside: Fetch = async (url) => {
+  const fetchInside: Fetch = async (url, init) => {
     if (ctx.container === undefined) throw new Error("the container is not running");
-    return ctx.container.getTcpPort(serverPort).fetch(url);
+    return ctx.container.getTcpPort(serverPort).fetch(url, init);
   };
   const inside = engine === undefined ? null : fetchInside;
   return { ...env, BACKUP_BUCKET: archiveBucket(bucket, transport === "rpc", inside) };
@@ -47,7 +49,11 @@ function archiveBucket(bucket: R2Bucket, streams: boolean, inside: Fetch | null)
       return async (key: string, options?: R2GetOptions) => {
         const object: R2Object | null = await target.get(key, options);
         if (object === null || !hasBody(object) || !key.endsWith(".sqsh")) return object;
-        if (streams) return withLargePieces(object);
+        if (streams) {
+          const id = archiveKey.exec(key)?.[1];
+          const placed = inside !== null && id !== undefined;
+          return withBody(object, placed ? (body) => placing(body, inside, id) : inLargePieces);
+        }
         if (object.size <= maxBufferedArchiveBytes) return object;
         await object.body.cancel();
         throw tooLarge(object.size);
@@ -67,14 +73,37 @@ async function put(
   if (id === undefined || !(given instanceof ReadableStream)) return bucket.put(key, given, options);
   // The SDK's own way is given up; what it has begun to send ends with this.
   given.cancel().catch(() => undefined);
-  const path = `/var/backups/${id}.sqsh`;
-  const response = await inside(`http://localhost/api/x/file?${new URLSearchParams({ path })}`);
+  const response = await inside(archiveUrl(id));
   if (!response.ok || response.body === null) {
     throw new Error(
-      `the archive ${path} cannot be read (status ${response.status}): ${await response.text()}`,
+      `the archive of ${id} cannot be read (status ${response.status}): ${await response.text()}`,
     );
   }
   return bucket.put(key, response.body, options);
+}
+
+/** The file of an archive, as the agent serves and takes it. */
+function archiveUrl(id: string): string {
+  return `http://localhost/api/x/file?${new URLSearchParams({ path: `/var/backups/${id}.sqsh` })}`;
+}
+
+/** Whoever begins to read has the archive placed, and reads the name by which the host knows it. */
+function placing(archive: ReadableStream, inside: Fetch, id: string): ReadableStream<Uint8Array> {
+  const name = crypto.randomUUID();
+  const source: UnderlyingSource<Uint8Array> = {
+    async pull(controller) {
+      const headers = { [engineHeader.placed]: name };
+      const response = await inside(archiveUrl(id), { method: "PUT", body: archive, headers });
+      const answer = await response.text();
+      if (!response.ok)
+        throw new Error(`the archive of ${id} cannot be placed (status ${response.status}): ${answer}`);
+      controller.enqueue(new TextEncoder().encode(name));
+      controller.close();
+    },
+    cancel: (reason) => archive.cancel(reason),
+  };
+  // Not before somebody reads: the container may not run yet.
+  return new ReadableStream(source, { highWaterMark: 0 });
 }
 
 function tooLarge(size: number): Error {
@@ -82,12 +111,12 @@ function tooLarge(size: number): Error {
   return Object.assign(new Error(message), { code: "archive_too_large" });
 }
 
-function withLargePieces(object: R2ObjectBody): R2ObjectBody {
+function withBody(object: R2ObjectBody, make: (body: ReadableStream) => ReadableStream): R2ObjectBody {
   let body: ReadableStream | null = null;
   return new Proxy(object, {
     get(target, name) {
       if (name === "body") {
-        body ??= inLargePieces(target.body);
+        body ??= make(target.body);
         return body;
       }
       const value: unknown = Reflect.get(target, name, target);

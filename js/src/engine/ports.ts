@@ -1,7 +1,7 @@
 /** Port fetches: requests of a Durable Object to a port inside its container. */
 import { type IncomingMessage, request, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import { PortError } from "./control.ts";
+import { agentPort, PortError } from "./control.ts";
 import { answerOn, forward, forwardUpgrade, requestHeaders } from "./http-forward.ts";
 import { type EngineErrorCode, engineHeader, engineHeaderPrefix } from "./protocol.ts";
 import type { RunningContainer } from "./running-container.ts";
@@ -48,13 +48,21 @@ export function refuseUpgrade(
 }
 
 function toPort(container: RunningContainer, port: number, incoming: IncomingMessage) {
-  return request({
+  const outgoing = request({
     agent: container.agent(port),
     method: incoming.method,
     path: incoming.url,
     headers: requestHeaders(incoming, isEngineHeader).flat(),
     setHost: false,
   });
+  const name = incoming.headers[engineHeader.placed];
+  const path = new URLSearchParams(incoming.url?.split("?")[1]).get("path");
+  if (port === agentPort && typeof name === "string" && path !== null) {
+    outgoing.once("response", ({ statusCode }) => {
+      if (statusCode === 200) container.placed.set(name, path);
+    });
+  }
+  return outgoing;
 }
 
 function errorCode(container: RunningContainer, error: Error): EngineErrorCode {

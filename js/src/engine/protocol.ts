@@ -14,6 +14,8 @@ export const engineHeader = {
   incarnation: "x-engine-incarnation",
   /** Worker to host: the port of a port fetch. */
   port: "x-engine-port",
+  /** Worker to host, on an upload to the agent: the name by which a later `writeFileStream` may ask for what it has placed. */
+  placed: "x-engine-placed",
   /** Host to Worker in answers: an {@link EngineErrorCode}. */
   error: "x-engine-error",
   /** Host to Worker: proves that the host is calling. */

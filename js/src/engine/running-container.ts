@@ -28,6 +28,8 @@ export class RunningContainer {
   readonly className: string;
   /** Settles when it is gone. Never rejects. */
   readonly ended: Promise<Outcome>;
+  /** Files that the Worker has placed, by the name it gave each, until the SDK's own upload of them comes. */
+  readonly placed = new Map<string, string>();
   /** Settles when its folders are gone too. */
   removed: Promise<void> = Promise.resolve();
   readonly #options: ContainerOptions;

@@ -4,6 +4,9 @@ import type { AgentClient } from "./agent-client.ts";
 
 type Bytes = ReadableStream<Uint8Array>;
 
+/** A UUID. */
+const placedNameBytes = 36;
+
 interface RawFile {
   success: true;
   path: string;
@@ -15,9 +18,13 @@ interface RawFile {
 
 export class Files extends RpcTarget {
   readonly #agent: AgentClient;
-  constructor(agent: AgentClient) {
+  readonly #placed: Map<string, string>;
+
+  /** `placed`: files that stand where they belong already, by the name that is sent in their stead. */
+  constructor(agent: AgentClient, placed: Map<string, string>) {
     super();
     this.#agent = agent;
+    this.#placed = placed;
   }
 
   readFile(path: string, sessionId: string, options?: { encoding?: string }): Promise<unknown> {
@@ -40,9 +47,20 @@ export class Files extends RpcTarget {
     return this.#agent.post("/api/write", permissions === undefined ? fields : { ...fields, permissions });
   }
 
-  writeFileStream(path: string, stream: Bytes, sessionId: string): Promise<unknown> {
+  async writeFileStream(path: string, stream: Bytes, sessionId: string): Promise<unknown> {
+    const { first, whole } = await peek(stream);
+    if (this.#takePlaced(path, first)) {
+      await whole.cancel();
+      return { success: true, path, timestamp: new Date().toISOString() };
+    }
     const query = new URLSearchParams({ path, sessionId });
-    return this.#agent.upload(`/api/x/file?${query}`, stream);
+    return this.#agent.upload(`/api/x/file?${query}`, whole);
+  }
+
+  #takePlaced(path: string, first: Uint8Array | undefined): boolean {
+    if (first?.byteLength !== placedNameBytes) return false;
+    const name = new TextDecoder().decode(first);
+    return this.#placed.get(name) === path && this.#placed.delete(name);
   }
 
   deleteFile(path: string, sessionId: string): Promise<unknown> {
@@ -81,6 +99,25 @@ export class Files extends RpcTarget {
       timestamp: new Date().toISOString(),
     };
   }
+}
+
+/** A stream's first piece, and the stream with it. */
+async function peek(stream: Bytes): Promise<{ first: Uint8Array | undefined; whole: Bytes }> {
+  const reader = stream.getReader();
+  const { value: first } = await reader.read();
+  const whole: Bytes = new ReadableStream({
+    start(controller) {
+      if (first === undefined) controller.close();
+      else controller.enqueue(first);
+    },
+    async pull(controller) {
+      const { done, value } = await reader.read();
+      if (done) controller.close();
+      else controller.enqueue(value);
+    },
+    cancel: (reason) => reader.cancel(reason),
+  });
+  return { first, whole };
 }
 
 function withEncoding(

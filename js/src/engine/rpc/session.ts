@@ -38,7 +38,8 @@ export class ControlSessions {
       state.sockets.add(webSocket);
       webSocket.on("close", () => state.sockets.delete(webSocket));
       webSocket.on("error", (error) => this.#log(`rpc of ${container.id}: ${error.message}`));
-      const api = new ControlApi(new AgentClient(container.agent(agentPort)), state.tunnels);
+      const agent = new AgentClient(container.agent(agentPort));
+      const api = new ControlApi(agent, state.tunnels, container.placed);
       // capnweb asks for the events and methods that ws has; the two differ only in types that nobody uses here.
       newWebSocketRpcSession(webSocket as never, api, {
         onSendError: (error) => {
@@ -67,18 +68,20 @@ export class ControlSessions {
 class ControlApi extends RpcTarget {
   readonly #agent: AgentClient;
   readonly #tunnels: TunnelTable;
+  readonly #placed: Map<string, string>;
 
-  constructor(agent: AgentClient, tunnels: TunnelTable) {
+  constructor(agent: AgentClient, tunnels: TunnelTable, placed: Map<string, string>) {
     super();
     this.#agent = agent;
     this.#tunnels = tunnels;
+    this.#placed = placed;
   }
 
   get commands(): Commands {
     return new Commands(this.#agent);
   }
   get files(): Files {
-    return new Files(this.#agent);
+    return new Files(this.#agent, this.#placed);
   }
   get processes(): Processes {
     return new Processes(this.#agent);
