@@ -59,8 +59,19 @@ async function product(): Promise<{ start: number; exec: number; floor: number; 
 }
 
 const folder = "/workspace/tree";
-/** 2,000 files and 50 MB, of which a part can be compressed. */
-const makeTree = `node -e 'const fs=require("fs"),c=require("crypto");for(let d=0;d<20;d++){fs.mkdirSync("${folder}/"+d,{recursive:true});for(let f=0;f<100;f++)fs.writeFileSync("${folder}/"+d+"/"+f,Buffer.concat([c.randomBytes(12500),Buffer.alloc(12500,"text ")]))}'`;
+/** 2,000 files of text, 1 to 7 KB each as in a source tree: 8 MB, of which a half can be compressed. */
+const treeScript = `const fs = require("fs");
+let seed = 1;
+const below = (limit) => (seed = (seed * 48271) % 2147483647) % limit;
+const word = () => Array.from({ length: 3 + below(8) }, () => String.fromCharCode(97 + below(26))).join("");
+const words = Array.from({ length: 400 }, word);
+for (let index = 0; index < 2000; index++) {
+  const length = 1000 + below(6000);
+  let text = "";
+  while (text.length < length) text += words[below(400)] + [" ", "(", ") ", "; ", ";\\n  ", " = ", ", "][below(7)];
+  fs.mkdirSync("${folder}/" + (index % 20), { recursive: true });
+  fs.writeFileSync("${folder}/" + (index % 20) + "/" + index + ".ts", text);
+}`;
 const byHand = {
   backup: `rm -f /var/tmp/hand.sqsh; mksquashfs ${folder} /var/tmp/hand.sqsh -noappend -no-progress -quiet -comp lz4`,
   restore: `rm -rf /workspace/hand; unsquashfs -no-progress -quiet -d /workspace/hand /var/tmp/hand.sqsh`,
@@ -89,10 +100,11 @@ async function stockClass(transport: string) {
     write: file("write", "3000"),
     bareWrite: file("write", barePort),
   });
-  await command(makeTree);
+  await command(`cat > /tmp/tree.js <<'END'\n${treeScript}\nEND\nnode /tmp/tree.js`);
   const backups = await interleave(BACKUP_ROUNDS, {
     backup: () => time(() => run({ op: "backup", path: folder })),
     handBackup: () => time(() => command(byHand.backup)),
+    put: () => time(() => run({ op: "put" })),
     restore: () => time(() => run({ op: "restore" })),
     handRestore: () => time(() => command(byHand.restore)),
   });
@@ -124,6 +136,7 @@ for (const [op, hand] of [
   console.log(
     `${op} of 2,000 files: ${ms(of(op))}, by hand: ${ms(of(hand))}; at most 1.5 times that is wanted`,
   );
+console.log(`the bucket alone takes ${ms(of("put"))} for the backup's bytes`);
 console.log(`an idle sandbox: ${idle.toFixed(1)} MB; at most 10 are wanted`);
 printResult({
   exec_over_floor_ms_p50: exec - floor,
@@ -131,5 +144,6 @@ printResult({
   write_ratio: of("bareWrite") / of("write"),
   backup_ratio: of("backup") / of("handBackup"),
   restore_ratio: of("restore") / of("handRestore"),
+  backup_ratio_without_bucket: (of("backup") - of("put")) / of("handBackup"),
   idle_mb: idle,
 });
