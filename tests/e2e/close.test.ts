@@ -1,4 +1,8 @@
 /** A server that ends in peace loses nothing: what stood in a workspace is there when it is started again. */
+import { spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startTestServer, type TestServer } from "../support/server.ts";
 
@@ -36,4 +40,18 @@ test("a close without sleep is a crash: the last snapshot counts", async () => {
   const after = await server.itx("prj_close");
   expect((await after.sandboxes.get(path).exists("/workspace/later.txt")).exists).toBe(false);
   expect((await after.sandboxes.get(path).exists("/workspace/last.txt")).exists).toBe(true);
+});
+
+test("a program that is text of the command line opens a project, and ends when it has closed it", () => {
+  const dir = mkdtempSync(join(tmpdir(), "itx-text-"));
+  try {
+    const program = `import { open } from ${JSON.stringify(new URL("../../js/src/node/index.ts", import.meta.url).href)};
+const project = await open({ dir: ${JSON.stringify(dir)} });
+await project.close();
+console.log("closed");`;
+    const run = spawnSync(process.execPath, ["--input-type=module", "--eval", program], { encoding: "utf8" });
+    expect(run).toMatchObject({ stdout: "closed\n", stderr: "", status: 0 });
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
 });

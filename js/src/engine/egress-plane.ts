@@ -35,6 +35,8 @@ export class EgressPlane {
     this.#thread = new Worker(file, {
       workerData: data,
       resourceLimits: { maxYoungGenerationSizeMb: youngGenerationMb },
+      // Those of the program may speak of its own text.
+      execArgv: [],
       transferList: [port2],
     });
     this.#port = port1;
