@@ -42,6 +42,7 @@ struct Runtime::Impl {
 };
 
 void Notifier::notify() {
+  ++told_;
   for (auto* waiter : waiting_) waiter->timer.cancel();
   waiting_.clear();
 }
@@ -55,6 +56,10 @@ Task<void> Notifier::wait_until(std::optional<Clock::time_point> deadline) {
   waiting_.push_back(&waiter);
   co_await waiter.timer.async_wait(awaiting);
   std::erase(waiting_, &waiter);
+}
+
+Task<void> Notifier::wait_since(Look look, std::optional<Clock::time_point> deadline) {
+  if (look == this->look()) co_await wait_until(deadline);
 }
 
 FdWatch::FdWatch(const asio::any_io_executor& executor, UniqueFd fd)
