@@ -182,6 +182,7 @@ std::string join_path(const std::string& base, const std::string& path) {
 }
 
 Task<Result<std::shared_ptr<Child>>> start_in_session(App& app, const CommandRequest& request) {
+  if (auto room = co_await app.runtime.room(); !room) co_return fail(std::move(room.error()));
   auto env = app.runtime.base_env();
   std::string cwd = app.runtime.config().workspace;
   if (!is_sessionless(request.session_id)) {

@@ -141,6 +141,7 @@ Task<Result<std::shared_ptr<Terminal>>> Terminals::get(App& app, const std::stri
     found->second->resize(size);
     co_return found->second;
   }
+  if (auto room = co_await app.runtime.room(); !room) co_return fail(std::move(room.error()));
   SpawnRequest request;
   auto env = app.runtime.base_env();
   request.cwd = app.runtime.config().workspace;

@@ -148,6 +148,12 @@ class Runtime {
   void reap();
   [[nodiscard]] std::vector<pid_t> children() const;
 
+  /// Whether commands have as many processes as they may: the next one could start nothing.
+  [[nodiscard]] bool full() const;
+  /// Waits a moment for room for a command; fails with what the limit is when none comes.
+  Task<Result<void>> room();
+  [[nodiscard]] AgentError no_room() const;
+
   /// The environment of a command: defaults, configuration, certificates; later wins.
   [[nodiscard]] std::map<std::string, std::string> base_env() const;
 
