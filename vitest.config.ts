@@ -3,9 +3,7 @@ import { configDefaults, defineConfig } from "vitest/config";
 /** Minutes each: `npm run test:long` runs these. */
 const long = [
   "tests/worker/fault-injection.test.ts",
-  "tests/engine/agent*.test.ts",
   "tests/soak/kill-nine.test.ts",
-  "tests/e2e/conformance/conformance.test.ts",
 ];
 
 // Real workerd and real sandboxes share two cores in CI: one file at a time, and limits that only a hang can reach.

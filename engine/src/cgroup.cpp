@@ -174,6 +174,7 @@ void ContainerGroups::limit_pids(const ControllerPlace& place, const std::string
   limits_pids_ = make(whole, place.unified, true) &&
                  poke(whole + "/pids.max", std::to_string(limits.pids + agent_reserve)) &&
                  poke(whole + "/commands/pids.max", std::to_string(limits.pids));
+  if (limits_pids_) process_count_ = whole + "/commands/pids.current";
 }
 
 void ContainerGroups::limit_cpu(const ControllerPlace& place, const std::string& name, const Limits& limits) {
@@ -181,13 +182,17 @@ void ContainerGroups::limit_cpu(const ControllerPlace& place, const std::string&
   const std::string whole = place.parent + "/" + name;
   constexpr double period = 100000;
   const auto quota = std::to_string(static_cast<std::uint64_t>(std::max(1000.0, limits.cpu_quota * period)));
-  // In version 1, where every controller has a tree of its own, the agent stays out of this one.
+  // In version 1, where every controller has a tree of its own, the agent stays out of this one: a move into
+  // it costs more than the agent does. Its programs, which archive, join the whole.
   bool done = make(whole, place.unified, place.unified);
   if (done && limits.cpu_weight > 0) {
     const auto shares = std::to_string(std::max<std::uint64_t>(2, limits.cpu_weight * 1024 / 100));
     done = place.unified ? poke(whole + "/cpu.weight", std::to_string(limits.cpu_weight)).has_value()
-                         : poke(whole + "/commands/cpu.shares", shares).has_value();
+                         : poke(whole + "/cpu.shares", shares).has_value();
   }
+  if (done && place.unified) (void)poke(whole + "/agent/cpu.weight", "1000");
+  if (done && !place.unified)
+    service_procs_ = Fd(::open((whole + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));
   if (done && limits.cpu_quota > 0) {
     done = place.unified ? poke(whole + "/commands/cpu.max", quota + " 100000").has_value()
                          : poke(whole + "/commands/cpu.cfs_quota_us", quota).has_value();
@@ -227,6 +232,7 @@ std::vector<int> ContainerGroups::command_fds() const {
 
 void ContainerGroups::remove() {
   command_procs_.clear();
+  service_procs_.reset();
   for (auto directory = directories_.rbegin(); directory != directories_.rend(); ++directory) {
     // The last process may still be on its way out.
     for (int attempt = 0; ::rmdir(directory->c_str()) != 0 && errno == EBUSY && attempt < 50; ++attempt)

@@ -22,9 +22,10 @@
 namespace sandboxd {
 namespace {
 
-SysStatus become_root_inside() {
-  // Refused where only one id is mapped, and then there are no other groups to lose.
-  (void)::setgroups(0, nullptr);
+SysStatus become_root_inside(const IdentityPlan& identity) {
+  // As root there is one group, the disk's reserve, which the agent keeps and its commands lose. Refused
+  // where only one id is mapped, and then there are no groups to lose.
+  if (!identity.privileged()) (void)::setgroups(0, nullptr);
   if (::setresgid(0, 0, 0) != 0 || ::setresuid(0, 0, 0) != 0)
     return failed("id_change_refused", "become root inside");
   return {};
@@ -51,10 +52,13 @@ void limit(int resource, rlim_t value) {
 /// What control groups do for this container, as the launcher's `go` says; the rest is left to rlimits.
 struct GroupGrant {
   Fd memory_events;
+  Fd process_count;
+  Fd service;
   std::vector<Fd> commands;
-  bool memory = false;
-  bool pids = false;
 };
+
+/// Beyond the commands' limit of processes where the kernel counts them with the agent's.
+constexpr rlim_t agent_processes = 64;
 
 void set_rlimits(const ContainerPlan& plan, const GroupGrant& grant) {
   const Limits& limits = plan.root.config.limits;
@@ -64,8 +68,8 @@ void set_rlimits(const ContainerPlan& plan, const GroupGrant& grant) {
     files.rlim_cur = std::min<rlim_t>(files.rlim_max, 65536);
     ::setrlimit(RLIMIT_NOFILE, &files);
   }
-  if (!grant.pids && limits.pids > 0) limit(RLIMIT_NPROC, limits.pids);
-  if (!grant.memory && limits.memory_bytes > 0) limit(RLIMIT_DATA, limits.memory_bytes);
+  if (!grant.process_count && limits.pids > 0) limit(RLIMIT_NPROC, limits.pids + agent_processes);
+  if (!grant.memory_events && limits.memory_bytes > 0) limit(RLIMIT_DATA, limits.memory_bytes);
   // Root's scratch is a file system of its own size.
   if (!plan.root.identity.privileged() && limits.disk_bytes > 0) limit(RLIMIT_FSIZE, limits.disk_bytes);
 }
@@ -104,14 +108,13 @@ SysResult<GroupGrant> wait_for_go(const Fd& launcher) {
   // The launcher is gone or has given up, and has said why itself.
   if (text.substr(0, message_go.size()) != message_go) ::_exit(1);
   GroupGrant grant;
-  grant.memory = text.find(message_go_memory) != std::string_view::npos;
-  grant.pids = text.find(message_go_pids) != std::string_view::npos;
-  for (auto& descriptor : answer->descriptors) {
-    if (grant.memory && !grant.memory_events) {
-      grant.memory_events = std::move(descriptor);
-    } else {
-      grant.commands.push_back(std::move(descriptor));
-    }
+  grant.commands = std::move(answer->descriptors);
+  for (const auto& [word, descriptor] :
+       {std::pair{message_go_memory, &grant.memory_events}, std::pair{message_go_pids, &grant.process_count},
+        std::pair{message_go_service, &grant.service}}) {
+    if (text.find(word) == std::string_view::npos || grant.commands.empty()) continue;
+    *descriptor = std::move(grant.commands.front());
+    grant.commands.erase(grant.commands.begin());
   }
   return grant;
 }
@@ -127,7 +130,7 @@ SysResult<GroupGrant> prepare(const ContainerPlan& plan, const Fd& launcher) {
   if (!grant) return grant;
   // The folders above the scratch may be closed to the ids inside, so it is entered before they are taken.
   if (::chdir(plan.root.scratch.c_str()) != 0) return failed("chdir_failed", "enter " + plan.root.scratch);
-  if (auto done = become_root_inside(); !done) return tl::make_unexpected(done.error());
+  if (auto done = become_root_inside(plan.root.identity); !done) return tl::make_unexpected(done.error());
   if (auto done = enter_namespaces(plan); !done) return tl::make_unexpected(done.error());
   ::umask(022);
   ::setsid();
@@ -161,6 +164,10 @@ agent::AgentConfig agent_config(const ContainerPlan& plan, const GroupGrant& gra
                   {"HOSTNAME", config.hostname}};
   for (const auto& [key, value] : config.env) settings.env[key] = value;
   for (const auto& group : grant.commands) settings.command_cgroup_fds.push_back(group.get());
+  settings.service_cgroup_fd = grant.service.get();
+  settings.process_count_fd = grant.process_count.get();
+  settings.process_limit = config.limits.pids;
+  settings.disk_reserve = plan.root.identity.privileged();
   return settings;
 }
 
@@ -180,7 +187,8 @@ void run_container(const ContainerPlan& plan, Fd launcher) {
   if (!sent) ::_exit(1);
   std::vector<int> keep = settings.command_cgroup_fds;
   keep.push_back(plan.control_listen);
-  keep.push_back(grant->memory_events.get());
+  for (const auto* fd : {&grant->memory_events, &grant->process_count, &grant->service})
+    keep.push_back(fd->get());
   settle_descriptors(std::move(keep));
   ::_exit(agent::run_agent(settings));
 }

@@ -32,10 +32,15 @@ bool copy_sparse(int from, int to, off_t size) {
   return true;
 }
 
+// Half of the image is a reserve that only the agent and its archives may touch: a disk that commands have
+// filled must not keep /workspace from being saved, and an archive is at most as large as what it holds. The
+// image is sparse, so that the reserve costs nothing until then.
+constexpr std::uint64_t image_parts = 2;
+
 // An empty file system of a size is made once and kept; making one takes longer than a whole launch may.
 SysResult<Fd> open_template(const std::string& cache_dir, std::uint64_t bytes) {
   if (cache_dir.empty()) return failed("no_cache", "no directory for the file system template", 0);
-  const std::string path = cache_dir + "/ext4-" + std::to_string(bytes);
+  const std::string path = cache_dir + "/ext4-reserve-" + std::to_string(bytes);
   Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (fd) return fd;
   if (auto made = make_directories("/", cache_dir, 0755); !made) return tl::make_unexpected(made.error());
@@ -46,7 +51,7 @@ SysResult<Fd> open_template(const std::string& cache_dir, std::uint64_t bytes) {
       return failed("no_space", "create " + draft);
   }
   const int status =
-      run_program({"mkfs.ext4", "-q", "-F", "-m", "0", "-i", "16384", "-O",
+      run_program({"mkfs.ext4", "-q", "-F", "-m", "50", "-i", "16384", "-O",
                    "^has_journal,^resize_inode,sparse_super2", "-E", "lazy_itable_init=1,nodiscard", draft});
   if (status != 0) {
     ::unlink(draft.c_str());
@@ -96,8 +101,12 @@ SysStatus mount_image(const std::string& upper_dir, const std::string& target, c
     return failed("copy_failed", "copy to " + path);
   auto loop = attach_loop(image.get());
   if (!loop) return tl::make_unexpected(loop.error());
+  // By default root has the reserve, and so has everybody who writes through an overlay that root has
+  // mounted.
+  const auto owner = std::to_string(reserve_gid);
+  const std::string options = "noinit_itable,barrier=0,resuid=" + owner + ",resgid=" + owner;
   return mount_at(loop->path.c_str(), target.c_str(), "ext4", MS_NOATIME | MS_NODEV | MS_NOSUID,
-                  "noinit_itable,barrier=0");
+                  options.c_str());
 }
 
 }  // namespace
@@ -118,7 +127,7 @@ SysResult<Scratch> make_scratch(const std::string& upper_dir, const std::string&
   if (identity.privileged() && disk_bytes >= smallest) {
     const std::uint64_t whole = disk_bytes / 4096 * 4096;
     // Without loop devices or mkfs.ext4 the limit is watched instead.
-    scratch.enforced = mount_image(upper_dir, scratch.path, cache_dir, whole).has_value();
+    scratch.enforced = mount_image(upper_dir, scratch.path, cache_dir, whole * image_parts).has_value();
   }
   return scratch;
 }

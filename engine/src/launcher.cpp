@@ -1,6 +1,7 @@
 #include "sandboxd/launcher.hpp"
 
 #include <fcntl.h>
+#include <grp.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -145,14 +146,19 @@ SysStatus Launch::make_groups() {
 
 SysStatus Launch::send_go(const Fd& container) {
   std::string text(message_go);
-  Fd memory_events;
+  std::vector<Fd> files;
   std::vector<int> fds;
-  if (groups_.limits_memory()) {
-    memory_events = Fd(::open(groups_.memory_events().c_str(), O_RDONLY | O_CLOEXEC));
-    text += message_go_memory;
-    fds.push_back(memory_events.get());
+  const auto add = [&](std::string_view word, const std::string& path) {
+    files.emplace_back(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    text += word;
+    fds.push_back(files.back().get());
+  };
+  if (groups_.limits_memory()) add(message_go_memory, groups_.memory_events());
+  if (groups_.limits_pids()) add(message_go_pids, groups_.process_count());
+  if (groups_.service_fd() >= 0) {
+    text += message_go_service;
+    fds.push_back(groups_.service_fd());
   }
-  if (groups_.limits_pids()) text += message_go_pids;
   for (const int fd : groups_.command_fds()) fds.push_back(fd);
   return send_message(container.get(), text, fds);
 }
@@ -204,11 +210,19 @@ SysStatus Launch::start() {
   }
   Fd ours(pair[0]);
   Fd theirs(pair[1]);
+  // For the container's first process alone: what the launcher mounts must not have the disk's reserve.
+  const gid_t reserve = reserve_gid;
+  if (identity_.privileged() && ::setgroups(1, &reserve) != 0)
+    return failed("groups_refused", "take the group of the disk's reserve");
   const auto pid = fork_into_namespaces();
   if (!pid) return tl::make_unexpected(pid.error());
   if (*pid == 0) {
     ours.reset();
     run_container(ContainerPlan{*root_, control_.get()}, std::move(theirs));
+  }
+  if (identity_.privileged() && ::setgroups(0, nullptr) != 0) {
+    ::kill(*pid, SIGKILL);
+    return failed("groups_refused", "leave the group of the disk's reserve");
   }
   pid_ = *pid;
   theirs.reset();

@@ -14,9 +14,9 @@ function agentProgram(): string {
   if (ready !== undefined && ready !== "") return ready;
   const folder = join(root, "build/engine");
   if (!existsSync(join(folder, "CMakeCache.txt"))) {
-    execFileSync("cmake", ["--preset", "engine"], { cwd: root, stdio: "ignore" });
+    execFileSync("cmake", ["--preset", "engine"], { cwd: root, stdio: "pipe" });
   }
-  execFileSync("cmake", ["--build", folder, "--target", "agent_main"], { cwd: root, stdio: "ignore" });
+  execFileSync("cmake", ["--build", folder, "--target", "agent_main"], { cwd: root, stdio: "pipe" });
   return join(folder, "engine/agent_main");
 }
 

@@ -194,6 +194,13 @@ describe.runIf(isRoot)("as an ordinary user", () => {
       "python3 -c 'import os,time\nfor i in range(500):\n  if os.fork() == 0: time.sleep(2); os._exit(0)' 2>&1",
     );
     expect(bomb.stdout).toMatch(/BlockingIOError|Resource temporarily unavailable/);
+    const full = "python3 -c 'import os,time\nwhile os.fork(): pass\ntime.sleep(60)' >/dev/null 2>&1 &";
+    await box.exec(full);
+    await expect
+      .poll(() => box.exec("true").then(() => "ran", String), { timeout: 20_000 })
+      .toMatch(/RESOURCE_BUSY.*as many processes and threads as it may, 100/);
+    // What saves the workspace runs beside them.
+    expect((await box.exec("sh -c 'echo saved'", "__sandbox_backup_1")).stdout).toBe("saved\n");
     await box.dispose();
   });
 });

@@ -166,9 +166,9 @@ export class TestContainer {
     return socket;
   }
 
-  async exec(command: string): Promise<ExecResult> {
+  async exec(command: string, sessionId = "test"): Promise<ExecResult> {
     const socket = await this.connect();
-    const body = JSON.stringify({ command, sessionId: "test" });
+    const body = JSON.stringify({ command, sessionId });
     const sent = request({
       createConnection: () => socket,
       path: "/api/execute",

@@ -7,6 +7,10 @@ import { home } from "./projects.ts";
 export interface Dev extends AsyncDisposable {
   /** What the Worker answers to a GET. */
   get(path: string): Promise<unknown>;
+  /** What both have said. */
+  readonly log: readonly string[];
+  /** Ends the engine as a terminal or a supervisor does; its exit status. */
+  end(signal: NodeJS.Signals): Promise<number | null>;
 }
 
 export async function startDev(project: string, folder: string, worker: string): Promise<Dev> {
@@ -34,6 +38,11 @@ export async function startDev(project: string, folder: string, worker: string):
     child.kill("SIGKILL");
     throw error;
   });
+  const exit = once(child, "close").then(([code]: (number | null)[]) => code ?? null);
+  const end = (signal: NodeJS.Signals) => {
+    child.kill(signal);
+    return exit;
+  };
   return {
     async get(path) {
       const response = await fetch(new URL(path, url));
@@ -41,10 +50,10 @@ export async function startDev(project: string, folder: string, worker: string):
       if (!response.ok) throw new Error(`${path}: ${response.status} ${text}\n${log.join("\n")}`);
       return JSON.parse(text);
     },
+    log,
+    end,
     async [Symbol.asyncDispose]() {
-      const exit = once(child, "exit");
-      child.kill("SIGTERM");
-      await exit;
+      await end("SIGTERM");
     },
   };
 }

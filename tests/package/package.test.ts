@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { cpSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { build } from "esbuild";
 import { publint } from "publint";
@@ -136,6 +136,21 @@ it("a Node program opens a project in a folder, uses a sandbox and closes", asyn
   expect(stdout).toMatch(/^\/sandboxes\/[0-9a-f-]{36} running$/m);
 });
 
+/** The example's Worker with one sandbox that stays. */
+const petWorker = `
+  import sandboxes from "iterate-sandboxes/worker";
+  export * from "iterate-sandboxes/worker";
+  export default {
+    async fetch(request, env, ctx) {
+      const { pathname, searchParams } = new URL(request.url);
+      if (pathname !== "/run") return sandboxes.fetch(request, env, ctx);
+      const itx = await env.ITX.itx();
+      const pet = itx.sandboxes.get("/sandboxes/pet");
+      if (searchParams.has("create")) await pet.create();
+      return Response.json(await pet.exec(searchParams.get("command")));
+    },
+  };`;
+
 describe("under wrangler dev, on the embedded engine", () => {
   const folder = project("worker", "worker");
 
@@ -147,6 +162,28 @@ describe("under wrangler dev, on the embedded engine", () => {
     expect(await dev.get("/run?command=echo%20hi")).toEqual({ stdout: "hi\n", stderr: "", exitCode: 0 });
   });
 
+  it.each(["SIGINT", "SIGTERM"] as const)(
+    "%s puts its sandboxes to sleep, and they wake the next time",
+    async (signal) => {
+      const pet = `${folder}/pet-${signal}`;
+      mkdirSync(`${pet}/src`, { recursive: true });
+      cpSync(`${folder}/wrangler.jsonc`, `${pet}/wrangler.jsonc`);
+      writeFileSync(`${pet}/src/index.ts`, petWorker);
+      const path = "/run?command=";
+      {
+        await using dev = await startDev(folder, pet, "example-worker");
+        const write = encodeURIComponent("echo kept > /workspace/kept");
+        expect(await dev.get(`${path}${write}&create`)).toMatchObject({ exitCode: 0 });
+        await dev.end(signal);
+        expect(dev.log.join("\n")).toContain("putting 1 sandbox to sleep");
+        expect(dev.log.join("\n")).not.toContain("without a snapshot");
+      }
+      await using again = await startDev(folder, pet, "example-worker");
+      const read = encodeURIComponent("cat /workspace/kept");
+      expect(await again.get(`${path}${read}`)).toMatchObject({ stdout: "kept\n" });
+    },
+  );
+
   it("the SDK's quick start runs with one changed import", async () => {
     const quickStart = `${folder}/quick-start`;
     cpSync(`${root}examples/quick-start`, quickStart, { recursive: true });
@@ -155,6 +192,9 @@ describe("under wrangler dev, on the embedded engine", () => {
     await using dev = await startDev(folder, quickStart, "quick-start");
     expect(await dev.get("/run")).toEqual({ output: "4\n", success: true, exitCode: 0 });
     expect(await dev.get("/file")).toEqual({ content: "Hello, Sandbox!" });
+    // The stock class takes no snapshot, and that is told.
+    await dev.end("SIGTERM");
+    expect(dev.log.join("\n")).toContain("ends without a snapshot");
   });
 });
 

@@ -21,8 +21,10 @@ struct ControllerPlaces {
 };
 [[nodiscard]] ControllerPlaces find_controllers();
 
-/// The groups of one container: the whole, and in it the commands, which the CPU limits are for. Removed with
-/// it; a launcher that was killed leaves empty directories, which the next launch removes.
+/// The groups of one container: the whole, and in it the commands, which the CPU quota is for. What serves
+/// them, the agent and its archives, stands beside the commands, so that no number of those starves it.
+/// Removed with the container; a launcher that was killed leaves empty directories, which the next launch
+/// removes.
 class ContainerGroups {
  public:
   ContainerGroups() = default;
@@ -36,6 +38,11 @@ class ContainerGroups {
 
   [[nodiscard]] SysStatus add_agent(pid_t pid) const;
   [[nodiscard]] std::vector<int> command_fds() const;
+  /// `cgroup.procs` for the agent's own programs where they would not belong to the container otherwise, or
+  /// -1.
+  [[nodiscard]] int service_fd() const { return service_procs_.get(); }
+  /// File with the number of the commands' processes and threads, or empty.
+  [[nodiscard]] const std::string& process_count() const { return process_count_; }
   [[nodiscard]] bool limits_memory() const { return !memory_events_.empty(); }
   [[nodiscard]] bool limits_pids() const { return limits_pids_; }
   [[nodiscard]] bool limits_cpu() const { return limits_cpu_; }
@@ -52,7 +59,9 @@ class ContainerGroups {
   std::vector<std::string> directories_;  ///< outer before inner
   std::vector<std::string> agent_groups_;
   std::vector<Fd> command_procs_;
+  Fd service_procs_;
   std::string memory_events_;
+  std::string process_count_;
   bool limits_pids_ = false;
   bool limits_cpu_ = false;
 };

@@ -19,10 +19,11 @@ struct ContainerPlan {
 // ends with `ready`. An error is `!code`, a newline, text.
 inline constexpr std::string_view message_network = "network";
 inline constexpr std::string_view message_go = "go";
-inline constexpr std::string_view message_go_memory =
-    " memory";  ///< the first descriptor is the memory events file
-inline constexpr std::string_view message_go_pids =
-    " pids";  ///< the others are groups that commands belong to
+// Each of these words stands for one descriptor, in this order; those after them are groups that commands
+// belong to.
+inline constexpr std::string_view message_go_memory = " memory";    ///< the memory events file
+inline constexpr std::string_view message_go_pids = " pids";        ///< the number of the commands' processes
+inline constexpr std::string_view message_go_service = " service";  ///< the group of the agent's own programs
 inline constexpr std::string_view message_ready = "ready";
 
 /// Runs in a fresh child in its own namespaces; never returns.

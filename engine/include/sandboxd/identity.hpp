@@ -12,6 +12,9 @@
 
 namespace sandboxd {
 
+/// Group of the disk's reserve. Below every range, so that nobody inside can take it.
+inline constexpr gid_t reserve_gid = 0x0FFFFFFE;
+
 struct IdentityPlan {
   enum class Kind { root_range, user_range, single } kind = Kind::single;
   uid_t uid = 0;            ///< uid outside of uid 0 inside

@@ -79,6 +79,7 @@ Task<Result<CommandResult>> run(App& app, std::vector<std::string> argv, std::st
   request.argv = std::move(argv);
   request.env = env_list(app.runtime.base_env());
   request.cwd = std::move(cwd);
+  request.service = true;
   auto child = Child::start(app.runtime, std::move(request));
   if (!child) co_return fail(std::move(child.error()));
   co_return co_await (*child)->collect({}, cancellation, name);
@@ -112,8 +113,10 @@ Task<std::vector<std::string>> ignored_paths(App& app, const std::string& dir, C
   if (std::ranges::find(folders, dir) == folders.end()) folders.insert(folders.begin(), dir);
   std::vector<std::string> out;
   for (const auto& folder : folders) {
-    std::vector<std::string> argv = {"git",      "-c",        "safe.directory=*",   "ls-files",   "-z",
-                                     "--others", "--ignored", "--exclude-standard", "--directory"};
+    // A repository may name a program that watches its files; it would run without the commands' limits.
+    std::vector<std::string> argv = {
+        "git",      "-c",        "safe.directory=*",   "-c",         "core.fsmonitor=false", "ls-files", "-z",
+        "--others", "--ignored", "--exclude-standard", "--directory"};
     auto result = co_await run(app, std::move(argv), folder, cancellation);
     // Not a repository, or none that git can read: nothing of it is ignored.
     if (!result || result->exit_code != 0) continue;

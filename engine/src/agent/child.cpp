@@ -115,11 +115,12 @@ Result<std::shared_ptr<Child>> Child::start(Runtime& runtime, SpawnRequest reque
 }
 
 Result<std::shared_ptr<Child>> Child::shell(Runtime& runtime, const std::string& command, std::string cwd,
-                                            const std::map<std::string, std::string>& env) {
+                                            const std::map<std::string, std::string>& env, bool service) {
   SpawnRequest request;
   request.argv = {"/bin/bash", "-c", command};
   request.env = env_list(env);
   request.cwd = std::move(cwd);
+  request.service = service;
   return start(runtime, std::move(request));
 }
 

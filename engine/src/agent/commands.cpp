@@ -87,6 +87,7 @@ Task<bool> relay_output(Sink& sink, StreamState& state, bool& timed_out) {
   if (state.command.exec.timeout) deadline = Clock::now() + *state.command.exec.timeout;
   const auto guard = state.cancellation->on_cancel([&child] { child.changed().notify(); });
   while (true) {
+    const auto look = child.changed().look();
     const bool last = child.settled();
     if (last) {
       child.out().drain();
@@ -101,10 +102,8 @@ Task<bool> relay_output(Sink& sink, StreamState& state, bool& timed_out) {
       deadline.reset();
       child.terminate();
     }
-    // Something may have come in while the receiver was slow.
-    if (child.out().peek().empty() && child.err().peek().empty() && !child.settled()) {
-      co_await child.changed().wait_until(child.exit_code() ? child.settles_at() : deadline);
-    }
+    if (!child.settled())
+      co_await child.changed().wait_since(look, child.exit_code() ? child.settles_at() : deadline);
   }
   if (!co_await send_output(sink, state, "stdout", out.finish())) co_return false;
   std::string rest = err.finish();
@@ -183,6 +182,7 @@ std::string join_path(const std::string& base, const std::string& path) {
 }
 
 Task<Result<std::shared_ptr<Child>>> start_in_session(App& app, const CommandRequest& request) {
+  if (auto room = co_await app.runtime.room(); !room) co_return fail(std::move(room.error()));
   auto env = app.runtime.base_env();
   std::string cwd = app.runtime.config().workspace;
   if (!is_sessionless(request.session_id)) {

@@ -196,6 +196,7 @@ Task<void> Context::run(Sink& sink, std::string code, std::optional<std::chrono:
       if (count < 0 && errno != EAGAIN && errno != EINTR) break;
       continue;
     }
+    const auto look = child->changed().look();
     const bool there = co_await pump(sink, run);
     if (run.complete) break;
     const bool late = run.deadline && Clock::now() >= *run.deadline;
@@ -206,7 +207,7 @@ Task<void> Context::run(Sink& sink, std::string code, std::optional<std::chrono:
       co_await interrupt(run);
       continue;
     }
-    co_await child->changed().wait_until(child->exit_code() ? child->settles_at() : run.deadline);
+    co_await child->changed().wait_since(look, child->exit_code() ? child->settles_at() : run.deadline);
   }
   co_await finish(sink, run);
 }

@@ -150,6 +150,8 @@ const path = require("node:path");
 globalThis.require = nodeModule.createRequire(path.join(process.cwd(), "cell.js"));
 globalThis.module = { exports: {} };
 globalThis.exports = globalThis.module.exports;
+// A pipe that is full makes its writer wait: what was printed is in it before an event is told.
+for (const stream of [process.stdout, process.stderr]) stream._handle?.setBlocking?.(true);
 const emit = (event) => fs.writeSync(4, JSON.stringify(event) + "\n");
 const loader = vm.constants?.USE_MAIN_CONTEXT_DEFAULT_LOADER;
 const options = { filename: "cell.js", importModuleDynamically: loader };

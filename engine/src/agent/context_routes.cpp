@@ -25,6 +25,7 @@ Task<Result<Response>> create_context(App& app, Request& request) {
   if (!env) co_return fail(std::move(env.error()));
   const std::string& workspace = app.runtime.config().workspace;
   const std::string folder = join_path(workspace, cwd->value_or(workspace));
+  if (auto room = co_await app.runtime.room(); !room) co_return fail(std::move(room.error()));
   auto context = app.contexts->create({random_id("ctx_"), *language, folder, std::move(*env)});
   if (!context) co_return fail(std::move(context.error()));
   auto answer = (*context)->describe();
@@ -61,7 +62,11 @@ Task<Result<Response>> execute_code(App& app, Request& request) {
   if (!timeout) co_return fail(std::move(timeout.error()));
   auto language = read_language(*body, "python");
   if (!language) co_return fail(std::move(language.error()));
-  auto context = *id && !(*id)->empty() ? app.contexts->find(**id) : app.contexts->shared(*language);
+  const bool named = *id && !(*id)->empty();
+  if (!named) {
+    if (auto room = co_await app.runtime.room(); !room) co_return fail(std::move(room.error()));
+  }
+  auto context = named ? app.contexts->find(**id) : app.contexts->shared(*language);
   if (!context) co_return fail(std::move(context.error()));
   co_return event_stream([context = *context, code = *code, timeout = *timeout,
                           cancellation = request.cancellation](Sink& sink) {

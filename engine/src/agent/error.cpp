@@ -64,15 +64,25 @@ struct ErrnoRow {
 };
 
 constexpr std::array kFileCodes = {
-    ErrnoRow{ENOENT, "FILE_NOT_FOUND"},   ErrnoRow{EACCES, "PERMISSION_DENIED"},
-    ErrnoRow{EPERM, "PERMISSION_DENIED"}, ErrnoRow{EEXIST, "FILE_EXISTS"},
-    ErrnoRow{ENOTEMPTY, "FILE_EXISTS"},   ErrnoRow{EISDIR, "IS_DIRECTORY"},
-    ErrnoRow{ENOTDIR, "NOT_DIRECTORY"},   ErrnoRow{EFBIG, "FILE_TOO_LARGE"},
-    ErrnoRow{ENOSPC, "NO_SPACE"},         ErrnoRow{EDQUOT, "NO_SPACE"},
-    ErrnoRow{EMFILE, "TOO_MANY_FILES"},   ErrnoRow{ENFILE, "TOO_MANY_FILES"},
-    ErrnoRow{EBUSY, "RESOURCE_BUSY"},     ErrnoRow{ETXTBSY, "RESOURCE_BUSY"},
-    ErrnoRow{EROFS, "READ_ONLY"},         ErrnoRow{ENAMETOOLONG, "NAME_TOO_LONG"},
-    ErrnoRow{EMLINK, "TOO_MANY_LINKS"},   ErrnoRow{ELOOP, "TOO_MANY_LINKS"},
+    ErrnoRow{ENOENT, "FILE_NOT_FOUND"},
+    ErrnoRow{EACCES, "PERMISSION_DENIED"},
+    ErrnoRow{EPERM, "PERMISSION_DENIED"},
+    ErrnoRow{EEXIST, "FILE_EXISTS"},
+    ErrnoRow{ENOTEMPTY, "FILE_EXISTS"},
+    ErrnoRow{EISDIR, "IS_DIRECTORY"},
+    ErrnoRow{ENOTDIR, "NOT_DIRECTORY"},
+    ErrnoRow{EFBIG, "FILE_TOO_LARGE"},
+    ErrnoRow{ENOSPC, "NO_SPACE"},
+    ErrnoRow{EDQUOT, "NO_SPACE"},
+    ErrnoRow{EMFILE, "TOO_MANY_FILES"},
+    ErrnoRow{ENFILE, "TOO_MANY_FILES"},
+    ErrnoRow{EBUSY, "RESOURCE_BUSY"},
+    ErrnoRow{EAGAIN, "RESOURCE_BUSY"},
+    ErrnoRow{ETXTBSY, "RESOURCE_BUSY"},
+    ErrnoRow{EROFS, "READ_ONLY"},
+    ErrnoRow{ENAMETOOLONG, "NAME_TOO_LONG"},
+    ErrnoRow{EMLINK, "TOO_MANY_LINKS"},
+    ErrnoRow{ELOOP, "TOO_MANY_LINKS"},
 };
 
 struct SuggestionRow {
@@ -97,6 +107,9 @@ constexpr std::array kSuggestions = {
     SuggestionRow{"CONTEXT_NOT_FOUND", "Create a context first using createContext()"},
     SuggestionRow{"NO_SPACE", "Not enough disk space available. Clean up or use a larger instance type"},
     SuggestionRow{"PERMISSION_DENIED", "Check file/directory permissions"},
+    SuggestionRow{"RESOURCE_BUSY",
+                  "End processes with killAllProcesses(), or put the sandbox to sleep or restart it, which "
+                  "ends them all and keeps /workspace"},
     SuggestionRow{"GIT_AUTH_FAILED", "Check authentication credentials or use a public repository"},
     SuggestionRow{"GIT_REPOSITORY_NOT_FOUND", "Verify the repository URL is correct and accessible"},
     SuggestionRow{"BACKUP_CREATE_FAILED", "Check that the directory exists and there is enough disk space"},

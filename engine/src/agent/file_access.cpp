@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -143,6 +144,11 @@ Result<FileWriter> FileWriter::open(const std::string& path) {
 }
 
 Result<void> FileWriter::append(std::string_view bytes) {
+  struct statvfs disk {};
+  if (!path_.starts_with(kArchives) && ::fstatvfs(fd_.get(), &disk) == 0 && disk.f_blocks != 0 &&
+      disk.f_bavail == 0) {
+    return fail(file_error(ENOSPC, "cannot write", path_, "file.write"));
+  }
   auto done = write_fully(fd_.get(), bytes, path_);
   if (done) written_ += bytes.size();
   return done;

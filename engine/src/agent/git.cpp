@@ -92,6 +92,7 @@ Result<Clone> read_clone(App& app, const Json& body) {
 Task<Result<CommandResult>> run_git(App& app, const std::map<std::string, std::string>& env,
                                     std::vector<std::string> arguments, std::chrono::milliseconds timeout,
                                     Cancellation* cancellation) {
+  if (auto room = co_await app.runtime.room(); !room) co_return fail(std::move(room.error()));
   SpawnRequest request;
   const auto path = env.find("PATH");
   const std::string program = find_program("git", path == env.end() ? "/usr/bin:/bin" : path->second);

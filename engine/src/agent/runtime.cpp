@@ -1,12 +1,15 @@
 #include "sandboxd/agent/runtime.hpp"
 
+#include <sys/sysinfo.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/thread_pool.hpp>
+#include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -42,6 +45,7 @@ struct Runtime::Impl {
 };
 
 void Notifier::notify() {
+  ++told_;
   for (auto* waiter : waiting_) waiter->timer.cancel();
   waiting_.clear();
 }
@@ -55,6 +59,10 @@ Task<void> Notifier::wait_until(std::optional<Clock::time_point> deadline) {
   waiting_.push_back(&waiter);
   co_await waiter.timer.async_wait(awaiting);
   std::erase(waiting_, &waiter);
+}
+
+Task<void> Notifier::wait_since(Look look, std::optional<Clock::time_point> deadline) {
+  if (look == this->look()) co_await wait_until(deadline);
 }
 
 FdWatch::FdWatch(const asio::any_io_executor& executor, UniqueFd fd)
@@ -155,9 +163,54 @@ Task<void> Runtime::run_blocking(const std::function<void()>& function) {
 }
 
 Result<pid_t> Runtime::start(const SpawnRequest& request, std::function<void(int)> on_exit) {
-  auto pid = spawn(request, config_.command_cgroup_fds);
+  SpawnLimits limits{config_.command_cgroup_fds, 0, config_.disk_reserve};
+  if (config_.process_count_fd < 0) limits.processes = config_.process_limit;
+  if (request.service) {
+    const bool grouped = config_.service_cgroup_fd >= 0;
+    limits = {std::span(&config_.service_cgroup_fd, grouped ? 1U : 0U)};
+  }
+  auto pid = spawn(request, limits);
   if (pid) exits_[*pid] = std::move(on_exit);
   return pid;
+}
+
+bool Runtime::full() const {
+  // A shell that runs a pipeline needs more than one.
+  constexpr std::uint64_t kFew = 2;
+  const std::uint64_t limit = config_.process_limit;
+  if (limit == 0) return false;
+  std::uint64_t count = 0;
+  if (config_.process_count_fd >= 0) {
+    std::array<char, 24> text{};
+    const ssize_t size = ::pread(config_.process_count_fd, text.data(), text.size(), 0);
+    if (size > 0) std::from_chars(text.data(), text.data() + size, count);
+  } else {
+    // The whole machine's number costs nothing; where it is small enough, so is ours.
+    struct sysinfo machine {};
+    if (::sysinfo(&machine) != 0 || machine.procs + kFew < limit) return false;
+    count = count_threads();
+  }
+  return count + kFew > limit;
+}
+
+AgentError Runtime::no_room() const {
+  AgentError error{"RESOURCE_BUSY", "The sandbox runs as many processes and threads as it may, " +
+                                        std::to_string(config_.process_limit) +
+                                        ": there is none left for another command"};
+  error.context = {{"limit", config_.process_limit}, {"resource", "processes"}};
+  error.operation = "process.start";
+  return error;
+}
+
+Task<Result<void>> Runtime::room() {
+  constexpr auto kPatience = std::chrono::milliseconds(5000);
+  constexpr auto kPause = std::chrono::milliseconds(50);
+  const auto until = Clock::now() + kPatience;
+  while (full()) {
+    if (Clock::now() >= until) co_return fail(no_room());
+    co_await sleep(kPause);
+  }
+  co_return Result<void>();
 }
 
 void Runtime::reap() {

@@ -10,6 +10,7 @@
 #include <csignal>
 #include <utility>
 
+#include "sandboxd/agent/starvation.hpp"
 #include "sandboxd/agent/text.hpp"
 
 namespace sandboxd::agent {
@@ -23,6 +24,11 @@ constexpr auto kOutputGrace = std::chrono::milliseconds(10);
 constexpr auto kShellGrace = std::chrono::milliseconds(300);
 /// How long a command may go on starting processes after its timeout before its shell is ended.
 constexpr auto kStopLimit = std::chrono::milliseconds(3000);
+/// How long a shell may take to tell its variables before those of the last time do.
+constexpr auto kEnvironmentLimit = std::chrono::milliseconds(3000);
+/// Bash's own status and words when it could start nothing, after 15 seconds of trying.
+constexpr int kForkFailed = 254;
+constexpr std::string_view kForkFailure = "fork: Resource temporarily unavailable";
 
 /// The shell's own loop, one line so that line numbers in messages are the command's. A line on the control
 /// pipe is `e` (tell the exported variables) or the number of the pipes to use; the script file holds the
@@ -62,6 +68,13 @@ Result<void> write_all(int fd, std::string_view bytes, std::string_view path) {
     bytes.remove_prefix(static_cast<std::size_t>(count));
   }
   return {};
+}
+
+/// What a command printed before it was cut short is all that the caller will ever see of it.
+AgentError with_output(AgentError error, CommandResult result) {
+  error.context["stdout"] = to_utf8(std::move(result.out));
+  error.context["stderr"] = to_utf8(std::move(result.err));
+  return error;
 }
 
 }  // namespace
@@ -120,6 +133,7 @@ Result<void> Session::start_shell() {
   known_env_ = env;
   request.env = env_list(env);
   request.cwd = options_.cwd.empty() ? runtime_.config().workspace : options_.cwd;
+  request.service = service();
   request.fds = {{control->read.get(), kControlFd}, {status->write.get(), kStatusFd}};
   auto pid = runtime_.start(request, [weak = weak_from_this()](int wait_status) {
     const auto self = weak.lock();
@@ -169,11 +183,18 @@ Result<void> Session::write_script(const ExecRequest& request) {
 }
 
 std::optional<int> Session::take_status() {
-  const std::string& text = status_->peek();
+  std::string_view text = status_->peek();
+  if (environment_due_) {
+    // The variables that nobody waited for any longer come first.
+    const std::size_t end = text.starts_with('\0') ? 0 : text.find(std::string_view("\0\0", 2));
+    if (end == std::string_view::npos) return std::nullopt;
+    text.remove_prefix(end == 0 ? 1 : end + 2);
+  }
   if (text.empty() || text.back() != '\n') return std::nullopt;
   int code = 0;
   std::from_chars(text.data(), text.data() + text.size(), code);
   status_->take();
+  environment_due_ = false;
   return code;
 }
 
@@ -198,6 +219,9 @@ Task<Result<CommandResult>> Session::exec(ExecRequest request, Cancellation& can
     end_reported_ = true;
     co_return fail(terminated());
   }
+  if (!service()) {
+    if (auto room = co_await runtime_.room(); !room) co_return fail(std::move(room.error()));
+  }
   if (cancellation.fired()) co_return fail(interrupted(request.command));
   if (!request.timeout) request.timeout = options_.command_timeout;
   auto result = co_await run(request, cancellation);
@@ -220,6 +244,8 @@ Task<Result<CommandResult>> Session::run(const ExecRequest& request, Cancellatio
   std::optional<Clock::time_point> deadline;
   if (request.timeout) deadline = Clock::now() + *request.timeout;
   CommandResult result;
+  StarvationWatch watch(pid_);
+  bool starved = false;
   bool too_large = false;
   std::optional<int> status;
   while (true) {
@@ -229,18 +255,20 @@ Task<Result<CommandResult>> Session::run(const ExecRequest& request, Cancellatio
     result.err += channel->err->take();
     const bool late = deadline && Clock::now() >= *deadline;
     too_large = too_large || result.out.size() + result.err.size() > kOutputLimit;
-    if (!stopping_ && (late || too_large || cancellation.fired())) {
+    starved = starved || (!stopping_ && watch.starved());
+    if (!stopping_ && (late || too_large || starved || cancellation.fired())) {
       result.timed_out = late;
       start_stop(running_since_);
     }
-    co_await changed_->wait_until(stopping_ ? std::nullopt : deadline);
+    const auto until = deadline ? std::min(*deadline, watch.next()) : watch.next();
+    co_await changed_->wait_until(stopping_ ? std::nullopt : std::optional(until));
   }
   command_ended_ = true;
   changed_->notify();
   while (stopping_) co_await changed_->wait();
   co_await settle_output(*channel, result);
   if (destroyed_) co_return fail(destroyed_error());
-  if (!alive_ && (cancellation.fired() || too_large || result.timed_out)) end_reported_ = true;
+  if (!alive_ && (cancellation.fired() || too_large || starved || result.timed_out)) end_reported_ = true;
   if (cancellation.fired()) co_return fail(interrupted(request.command));
   if (too_large) co_return fail(output_too_large(request.command, kOutputLimit));
   if (result.timed_out) {
@@ -249,16 +277,20 @@ Task<Result<CommandResult>> Session::run(const ExecRequest& request, Cancellatio
     if (!status) result.err += "The session's shell had to be ended; the next command starts a fresh one\n";
     co_return result;
   }
+  if (starved) co_return fail(with_output(starved_error(), std::move(result)));
   if (!status) {
     end_reported_ = true;
-    AgentError error = terminated();
-    // What the command printed before it ended its shell is all that the caller will ever see of it.
-    error.context["stdout"] = to_utf8(std::move(result.out));
-    error.context["stderr"] = to_utf8(std::move(result.err));
-    co_return fail(std::move(error));
+    co_return fail(with_output(terminated(), std::move(result)));
   }
-  result.exit_code = *status;
-  co_return result;
+  co_return outcome(std::move(result), *status);
+}
+
+Result<CommandResult> Session::outcome(CommandResult result, int status) const {
+  result.exit_code = status;
+  const bool limited = runtime_.config().process_limit > 0 && status == kForkFailed;
+  if (limited && result.err.find(kForkFailure) != std::string::npos)
+    return fail(with_output(runtime_.no_room(), std::move(result)));
+  return result;
 }
 
 Task<void> Session::settle_output(Channel& channel, CommandResult& result) {
@@ -311,15 +343,18 @@ Task<std::map<std::string, std::string>> Session::environment() {
   const auto self = shared_from_this();
   if (!alive_ || mutex_.locked()) co_return known_env_;
   const auto lock = co_await mutex_.lock();
-  if (!alive_ || !send("e\n")) co_return known_env_;
-  std::string text;
+  if (!alive_ || (!environment_due_ && !send("e\n"))) co_return known_env_;
+  environment_due_ = true;
+  const auto until = Clock::now() + kEnvironmentLimit;
   while (alive_) {
-    text += status_->take();
-    const bool whole = text.size() >= 2 && text.ends_with(std::string_view("\0\0", 2));
-    if (whole || text == std::string_view("\0", 1)) break;
-    co_await changed_->wait();
+    const std::string_view said = status_->peek();
+    if (said == std::string_view("\0", 1) || said.ends_with(std::string_view("\0\0", 2))) break;
+    if (Clock::now() >= until) co_return known_env_;
+    co_await changed_->wait_until(until);
   }
   if (!alive_) co_return known_env_;
+  environment_due_ = false;
+  const std::string text = status_->take();
   std::map<std::string, std::string> env;
   std::string_view rest = text;
   while (!rest.empty()) {

@@ -2,8 +2,10 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/close_range.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,7 +24,7 @@
 namespace sandboxd::agent {
 namespace {
 
-enum class Stage { none, descriptors, terminal, cwd, exec };
+enum class Stage { none, groups, descriptors, terminal, cwd, exec };
 
 /// Everything that the child needs, made ready before the fork: it may only make system calls.
 struct ChildPlan {
@@ -33,6 +35,8 @@ struct ChildPlan {
   std::size_t fd_count = 0;
   const int* cgroups = nullptr;
   std::size_t cgroup_count = 0;
+  rlim_t processes = 0;
+  bool drop_groups = false;
   int null_fd = -1;
   bool controlling_terminal = false;
   volatile int error_number = 0;
@@ -78,6 +82,10 @@ void child_descriptors(ChildPlan& plan) {
     // Best effort: a group that is gone must not keep commands from running.
     if (::write(plan.cgroups[index], "0\n", 2) < 0) continue;
   }
+  // The library's setgroups would stop threads of the agent, whose memory this still is.
+  if (plan.drop_groups && ::syscall(SYS_setgroups, 0, nullptr) < 0) child_fail(plan, Stage::groups);
+  const rlimit processes{plan.processes, plan.processes};
+  if (plan.processes != 0) ::setrlimit(RLIMIT_NPROC, &processes);
   // Sockets that a library accepted or opened are not marked as ours alone; a command must hold none of them.
   ::syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC);
   child_descriptors(plan);
@@ -113,6 +121,7 @@ struct ProcessEntry {
   pid_t parent = 0;
   pid_t session = 0;
   std::uint64_t start = 0;
+  std::uint64_t threads = 0;
   char state = '?';
 };
 
@@ -136,6 +145,7 @@ bool read_entry(pid_t pid, ProcessEntry& entry) {
     const auto parse = [&](auto& value) { std::from_chars(line.data(), line.data() + end, value); };
     if (field == 4) parse(entry.parent);
     if (field == 6) parse(entry.session);
+    if (field == 20) parse(entry.threads);
     if (field == 22) parse(entry.start);
     line.remove_prefix(std::min(end + 1, line.size()));
   }
@@ -159,7 +169,7 @@ std::vector<ProcessEntry> all_processes() {
 
 }  // namespace
 
-Result<pid_t> spawn(const SpawnRequest& request, std::span<const int> cgroup_fds) {
+Result<pid_t> spawn(const SpawnRequest& request, const SpawnLimits& limits) {
   if (request.argv.empty() || request.fds.size() > kMaximumFds) {
     return fail(AgentError{"INTERNAL_ERROR", "spawn: nothing to run, or too many descriptors"});
   }
@@ -171,8 +181,10 @@ Result<pid_t> spawn(const SpawnRequest& request, std::span<const int> cgroup_fds
   plan.cwd = request.cwd.empty() ? nullptr : request.cwd.c_str();
   plan.fds = request.fds.data();
   plan.fd_count = request.fds.size();
-  plan.cgroups = cgroup_fds.data();
-  plan.cgroup_count = cgroup_fds.size();
+  plan.cgroups = limits.cgroup_fds.data();
+  plan.cgroup_count = limits.cgroup_fds.size();
+  plan.processes = limits.processes;
+  plan.drop_groups = limits.drop_groups;
   plan.null_fd = null_device();
   plan.controlling_terminal = request.controlling_terminal;
   const pid_t pid = fork_child(plan);
@@ -209,7 +221,15 @@ std::string find_program(std::string_view name, std::string_view path_variable) 
   return {};
 }
 
-std::size_t signal_tree(const ProcessTree& tree, int signal) {
+std::uint64_t count_threads() {
+  std::uint64_t count = 0;
+  for (const auto& entry : all_processes()) count += entry.threads;
+  return count;
+}
+
+namespace {
+
+std::vector<ProcessEntry> live_tree(const ProcessTree& tree) {
   const auto processes = all_processes();
   std::unordered_multimap<pid_t, pid_t> children;
   for (const auto& entry : processes) children.emplace(entry.parent, entry.pid);
@@ -225,17 +245,32 @@ std::size_t signal_tree(const ProcessTree& tree, int signal) {
     const auto [first, last] = children.equal_range(pid);
     for (auto child = first; child != last; ++child) open.push_back(child->second);
   }
-  std::size_t alive = 0;
+  std::vector<ProcessEntry> alive;
   for (const auto& entry : processes) {
     if (!members.contains(entry.pid) || entry.state == 'Z' || entry.state == 'X') continue;
     if (entry.pid == tree.root ? !tree.include_root : entry.start < tree.started_at_or_after) continue;
     if (entry.pid <= 1 || entry.pid == ::getpid()) continue;
-    ++alive;
-    if (signal == 0) continue;
+    alive.push_back(entry);
+  }
+  return alive;
+}
+
+}  // namespace
+
+std::vector<pid_t> tree_members(const ProcessTree& tree) {
+  std::vector<pid_t> out;
+  for (const auto& entry : live_tree(tree)) out.push_back(entry.pid);
+  return out;
+}
+
+std::size_t signal_tree(const ProcessTree& tree, int signal) {
+  const auto alive = live_tree(tree);
+  for (const auto& entry : alive) {
+    if (signal == 0) break;
     ::kill(entry.pid, signal);
     if (signal != SIGKILL && entry.state == 'T') ::kill(entry.pid, SIGCONT);
   }
-  return alive;
+  return alive.size();
 }
 
 std::uint64_t boot_ticks() {

@@ -141,6 +141,7 @@ Task<Result<std::shared_ptr<Terminal>>> Terminals::get(App& app, const std::stri
     found->second->resize(size);
     co_return found->second;
   }
+  if (auto room = co_await app.runtime.room(); !room) co_return fail(std::move(room.error()));
   SpawnRequest request;
   auto env = app.runtime.base_env();
   request.cwd = app.runtime.config().workspace;
@@ -184,6 +185,9 @@ Task<void> send_output(WebSocketPeer& peer, std::shared_ptr<Terminal> terminal,
   std::uint64_t offset = 0;
   bool ready = false;
   while (!viewer->gone) {
+    const auto look = terminal->changed().look();
+    // Before the output: what the shell said last is sent before its end.
+    const auto status = terminal->ended();
     auto bytes = terminal->output(offset);
     if (!bytes.empty() && !co_await peer.send(std::move(bytes), true)) break;
     if (!ready) {
@@ -191,7 +195,7 @@ Task<void> send_output(WebSocketPeer& peer, std::shared_ptr<Terminal> terminal,
       if (!co_await peer.send("{\"type\":\"ready\"}", false)) break;
       continue;
     }
-    if (const auto status = terminal->ended()) {
+    if (status) {
       Json message = {{"type", "exit"}, {"code", shell_status(*status)}};
       if (WIFSIGNALED(*status)) {
         const char* name = ::sigabbrev_np(WTERMSIG(*status));
@@ -201,7 +205,7 @@ Task<void> send_output(WebSocketPeer& peer, std::shared_ptr<Terminal> terminal,
       co_await peer.close(1000, "The shell has exited");
       break;
     }
-    co_await terminal->changed().wait();
+    co_await terminal->changed().wait_since(look);
   }
   viewer->sender_done = true;
   viewer->finished.notify();

@@ -87,7 +87,7 @@ Task<void> work(App& app, std::shared_ptr<Upload> upload, std::shared_ptr<Notifi
   while (upload->next < upload->parts.size() && !upload->error) {
     Part& part = upload->parts[upload->next++];
     const std::string command = part_command(upload->archive, part);
-    auto child = Child::shell(app.runtime, command, "/", app.runtime.base_env());
+    auto child = Child::shell(app.runtime, command, "/", app.runtime.base_env(), true);
     if (!child) {
       upload->error = std::move(child.error());
       break;

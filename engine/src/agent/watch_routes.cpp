@@ -70,6 +70,7 @@ Task<void> stream_watch(Sink& sink, std::shared_ptr<Watch> watch, std::string pa
   if (!co_await send_event(sink, event)) co_return;
   watch->start();
   while (!cancellation->fired()) {
+    const auto look = watch->changed().look();
     if (watch->lost_events()) {
       event = {{"type", "error"}, {"error", "Changes came faster than they could be told; some were lost"}};
       if (!co_await send_event(sink, event)) co_return;
@@ -85,7 +86,7 @@ Task<void> stream_watch(Sink& sink, std::shared_ptr<Watch> watch, std::string pa
       co_await send_event(sink, event);
       co_return;
     }
-    co_await watch->changed().wait();
+    co_await watch->changed().wait_since(look);
   }
 }
 

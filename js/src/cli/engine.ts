@@ -3,7 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { resolve } from "node:path";
 import { Command } from "commander";
-import { startDevEngine } from "../node/dev-engine.ts";
+import { type DevEngine, startDevEngine } from "../node/dev-engine.ts";
 import { ExitStatus } from "./errors.ts";
 import { printResult } from "./output.ts";
 import { globals } from "./target.ts";
@@ -41,34 +41,87 @@ export function engineCommand(): Command {
         dir: resolve(global.dir),
         log: (line) => process.stderr.write(`${line}\n`),
       });
-      // Miniflare would end this process at a signal, before the command and the containers have ended.
-      for (const signal of ["SIGINT", "SIGTERM"]) process.removeAllListeners(signal);
+      // Miniflare would end this process at a signal, before the sandboxes sleep and the command has ended.
+      for (const signal of signals) process.removeAllListeners(signal);
+      const asked = firstSignal();
       const [program, ...args] = command;
       if (program === undefined) {
         const variable = `ENGINE_SECRET:${engine.secret}`;
         printResult(
-          `start the Worker with: wrangler dev --var ${variable} (Ctrl-C ends the engine)`,
+          `start the Worker with: wrangler dev --var ${variable} (Ctrl-C ends the engine; end it before the Worker)`,
           { variable },
           global.json,
         );
-        await Promise.race([once(process, "SIGINT"), once(process, "SIGTERM")]);
+        await asked;
+        await putToSleep(engine);
         return;
       }
-      const status = await runBeside(program, [...args, "--var", `ENGINE_SECRET:${engine.secret}`]);
+      const beside = runBeside(program, [...args, "--var", `ENGINE_SECRET:${engine.secret}`]);
+      const first = await Promise.race([asked.then(() => null), beside.ended]);
+      if (first === null) {
+        await putToSleep(engine, beside.kill);
+        beside.end();
+      } else tellLost(engine);
+      const status = await beside.ended;
       if (status !== 0) throw new ExitStatus(status);
     });
 }
 
-/** The terminal sends Ctrl-C to both; the engine outlives the command, so that its containers end in order. */
-async function runBeside(program: string, args: string[]): Promise<number> {
-  const child = spawn(program, args, { stdio: "inherit" });
-  const ignore = () => undefined;
-  const forward = () => child.kill("SIGTERM");
-  process.on("SIGINT", ignore).on("SIGTERM", forward);
-  try {
-    const [code, signal] = await once(child, "exit");
-    return typeof code === "number" ? code : signal === "SIGINT" ? 130 : 143;
-  } finally {
-    process.off("SIGINT", ignore).off("SIGTERM", forward);
+const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+
+function firstSignal(): Promise<void> {
+  const heard = new AbortController();
+  const waits = signals.map((signal) => once(process, signal, { signal: heard.signal }));
+  for (const wait of waits) wait.catch(() => undefined);
+  return Promise.race(waits).then(() => heard.abort());
+}
+
+const sandboxes = (count: number) => `${count} sandbox${count === 1 ? "" : "es"}`;
+
+/** While the Worker still runs: only it can take the snapshots. */
+async function putToSleep(engine: DevEngine, killBeside: () => void = () => undefined): Promise<void> {
+  for (const signal of signals) {
+    process.once(signal, () => {
+      killBeside();
+      process.exit(130);
+    });
   }
+  const count = engine.running().length;
+  if (count === 0) return;
+  process.stderr.write(`putting ${sandboxes(count)} to sleep; again to end at once\n`);
+  await engine.sleepAll();
+}
+
+function tellLost(engine: DevEngine): void {
+  const count = engine.running().length;
+  if (count === 0) return;
+  process.stderr.write(
+    `${sandboxes(count)} ended without a snapshot: the command ended first, and only its Worker can take one; end \`itx engine\` instead, with Ctrl-C\n`,
+  );
+}
+
+interface Beside {
+  /** Its exit status. */
+  ended: Promise<number>;
+  end(): void;
+  kill(): void;
+}
+
+/**
+ * The command in a session of its own, with nothing to read: neither the terminal's Ctrl-C nor a key that it reads by itself ends it
+ * before its sandboxes sleep.
+ */
+function runBeside(program: string, args: string[]): Beside {
+  const child = spawn(program, args, { stdio: ["ignore", "inherit", "inherit"], detached: true });
+  const send = (signal: NodeJS.Signals) => {
+    if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    process.kill(-child.pid, signal);
+  };
+  return {
+    ended: once(child, "exit").then(([code, signal]) =>
+      typeof code === "number" ? code : signal === "SIGINT" ? 130 : 143,
+    ),
+    end: () => send("SIGTERM"),
+    kill: () => send("SIGKILL"),
+  };
 }

@@ -8,6 +8,7 @@ import {
   enginePath,
   enginePathPrefix,
   type Outcome,
+  sleepStatus,
 } from "./protocol.ts";
 
 interface ExportsContext {
@@ -72,8 +73,15 @@ async function sleep(request: Request, ctx: ExportsContext): Promise<Response> {
   const id = request.headers.get(engineHeader.container) ?? "";
   const namespace: unknown = Reflect.get(ctx.exports, className, ctx.exports);
   if (!isSandboxNamespace(namespace)) return new Response("no such class", { status: 404 });
-  await namespace.get(namespace.idFromString(id)).sleep();
-  return new Response(null, { status: 204 });
+  try {
+    await namespace.get(namespace.idFromString(id)).sleep();
+  } catch (error) {
+    // The runtime's own words for a stub whose class has no such method.
+    const absent = error instanceof TypeError && /does not implement the method "sleep"/.test(error.message);
+    if (!absent) throw error;
+    return new Response("the class has no sleep", { status: sleepStatus.unsupported });
+  }
+  return new Response(null, { status: sleepStatus.done });
 }
 
 function isSandboxNamespace(

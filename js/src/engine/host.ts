@@ -21,6 +21,7 @@ import {
   type Outcome,
   operations,
   type StartMessage,
+  sleepStatus,
 } from "./protocol.ts";
 import { ControlSessions, rpcPath } from "./rpc/session.ts";
 import { RunningContainer } from "./running-container.ts";
@@ -136,10 +137,12 @@ export class EngineHost {
     const next = async (): Promise<void> => {
       for (let container = waiting.pop(); container !== undefined; container = waiting.pop()) {
         const { id, className } = container;
-        const status = await postAbout(this.#workerAddress(), enginePath.sleep, container, {
-          className,
-        }).catch(String);
-        if (status !== 204) this.#options.log(`${className} ${id} ends without a snapshot (${status})`);
+        const post = postAbout(this.#workerAddress(), enginePath.sleep, container, { className });
+        const status = await post.catch((error: Error) => error.message);
+        const { done, unsupported } = sleepStatus;
+        if (status === done) continue;
+        const reason = status === unsupported ? "its class takes none" : `the Worker answered ${status}`;
+        this.#options.log(`${className} ${id} ends without a snapshot: ${reason}`);
       }
     };
     await Promise.all(Array.from({ length: sleepersAtOnce }, next));

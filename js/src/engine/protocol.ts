@@ -88,6 +88,8 @@ export const enginePath = {
   exited: "/__engine/exited",
   sleep: "/__engine/sleep",
 } as const;
+/** How the Worker answers when it is asked to put a container's sandbox to sleep; anything else is a failure. */
+export const sleepStatus = { done: 204, unsupported: 501 } as const;
 export const enginePathPrefix = "/__engine/";
 
 export function interceptKey(intercept: Intercept): string {

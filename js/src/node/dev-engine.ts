@@ -32,6 +32,11 @@ export interface DevEngine extends AsyncDisposable {
   readonly secret: string;
   /** Durable Object ids of the containers that run. */
   running(): string[];
+  /**
+   * Asks the application to put its sandboxes to sleep, while it still runs: only it can take a snapshot. Logs each container that
+   * stays without one, and why.
+   */
+  sleepAll(): Promise<void>;
   /** Ends every container. */
   close(): Promise<void>;
 }
@@ -88,7 +93,13 @@ export async function startDevEngine(options: DevEngineOptions): Promise<DevEngi
     closers.push(() => miniflare.dispose());
     const [{ hostname, port }] = await Promise.all([miniflare.ready, host.ready]);
     host.connectWorker({ hostname, port: Number(port) });
-    return { secret, running: () => host.running(), close, [Symbol.asyncDispose]: close };
+    return {
+      secret,
+      running: () => host.running(),
+      sleepAll: () => host.sleepAll(),
+      close,
+      [Symbol.asyncDispose]: close,
+    };
   } catch (error) {
     await close();
     throw error;

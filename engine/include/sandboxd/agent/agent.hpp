@@ -27,6 +27,14 @@ struct AgentConfig {
   std::string ca_bundle = "/etc/ssl/certs/ca-certificates.crt";
   /// Open for writing, `cgroup.procs` of each hierarchy that commands (and not the agent) belong to.
   std::vector<int> command_cgroup_fds;
+  /// The same for the agent's own programs, where they belong to a group that the agent is not in.
+  int service_cgroup_fd = -1;
+  /// Most processes and threads that commands may have, 0 for no limit. Without a file of their number they
+  /// are counted, and each command gets the limit as its own.
+  std::uint64_t process_limit = 0;
+  int process_count_fd = -1;
+  /// The agent has a group that may use the disk's reserve; commands must not have it.
+  bool disk_reserve = false;
   /// Told about every reaped process that the agent did not start itself.
   std::function<void(pid_t, int)> on_foreign_exit;
 };

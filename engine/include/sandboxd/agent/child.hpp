@@ -65,7 +65,8 @@ class Child : public std::enable_shared_from_this<Child> {
   static Result<std::shared_ptr<Child>> start(Runtime& runtime, SpawnRequest request);
   /// Starts a bash that runs `command`.
   static Result<std::shared_ptr<Child>> shell(Runtime& runtime, const std::string& command, std::string cwd,
-                                              const std::map<std::string, std::string>& env);
+                                              const std::map<std::string, std::string>& env,
+                                              bool service = false);
 
   [[nodiscard]] pid_t pid() const { return pid_; }
   /// As a shell reports it, once it has ended.

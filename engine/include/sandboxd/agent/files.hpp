@@ -13,6 +13,9 @@ namespace sandboxd::agent {
 /// Most that a read in one piece answers; larger files are streamed.
 inline constexpr std::uint64_t kLargestRead = 33554432;
 
+/// Where the SDK keeps archives inside.
+inline constexpr std::string_view kArchives = "/var/backups/";
+
 /// Checks a path of a request and makes it absolute: not empty, no NUL, at most PATH_MAX bytes. Blanks are
 /// part of it.
 Result<std::string> resolve_path(App& app, const std::string& session_id, const std::string& path,
@@ -33,6 +36,7 @@ Result<OpenFile> open_for_reading(const std::string& path);
 Result<void> write_fully(int fd, std::string_view bytes, std::string_view path);
 
 /// Writes a file in place: links, owner and permissions of one that is there already stay.
+/// Leaves the disk's reserve alone, but for the files of archives.
 class FileWriter {
  public:
   static Result<FileWriter> open(const std::string& path);

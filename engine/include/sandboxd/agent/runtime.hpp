@@ -32,19 +32,27 @@ template <class T>
 using Task = asio::awaitable<T>;
 using Clock = std::chrono::steady_clock;
 
-/// Wakes coroutines of one thread. A waiter looks at what it waits for before it waits and after it woke.
+/// Wakes coroutines of one thread. A waiter looks at what it waits for before it waits and after it woke; one
+/// that awaits anything else between its look and its wait says when it looked, or it misses what came in
+/// between.
 class Notifier {
  public:
+  enum class Look : std::uint64_t {};
   explicit Notifier(asio::any_io_executor executor) : executor_(std::move(executor)) {}
   void notify();
   Task<void> wait();
   /// Waits until the deadline at the latest; no deadline waits for ever.
   Task<void> wait_until(std::optional<Clock::time_point> deadline);
+  /// A look that begins now.
+  [[nodiscard]] Look look() const { return Look{told_}; }
+  /// Does not wait when something was told after that look.
+  Task<void> wait_since(Look look, std::optional<Clock::time_point> deadline = std::nullopt);
 
  private:
   struct Waiter;
   asio::any_io_executor executor_;
   std::vector<Waiter*> waiting_;
+  std::uint64_t told_ = 0;
 };
 
 /// Waits for a descriptor that it owns.
@@ -139,6 +147,12 @@ class Runtime {
   /// Collects every child that has ended.
   void reap();
   [[nodiscard]] std::vector<pid_t> children() const;
+
+  /// Whether commands have as many processes as they may: the next one could start nothing.
+  [[nodiscard]] bool full() const;
+  /// Waits a moment for room for a command; fails with what the limit is when none comes.
+  Task<Result<void>> room();
+  [[nodiscard]] AgentError no_room() const;
 
   /// The environment of a command: defaults, configuration, certificates; later wins.
   [[nodiscard]] std::map<std::string, std::string> base_env() const;

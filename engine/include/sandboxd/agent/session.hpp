@@ -14,6 +14,10 @@ namespace sandboxd::agent {
 /// The session id with which the SDK asks for a fresh process a command, with no shell state kept.
 inline constexpr std::string_view kSessionless = "__DISABLE_SESSION__";
 
+/// How the SDK names the sessions in which it carries archives. They work for the agent: commands that have
+/// taken everything must not keep /workspace from being saved.
+inline constexpr std::string_view kBackupSession = "__sandbox_backup_";
+
 struct SessionOptions {
   std::string id;
   std::map<std::string, std::string> env;
@@ -73,6 +77,8 @@ class Session : public std::enable_shared_from_this<Session> {
   Task<Result<CommandResult>> run(const ExecRequest& request, Cancellation& cancellation);
   [[nodiscard]] std::optional<int> take_status();
   [[nodiscard]] AgentError destroyed_error() const;
+  [[nodiscard]] bool service() const { return options_.id.starts_with(kBackupSession); }
+  [[nodiscard]] Result<CommandResult> outcome(CommandResult result, int status) const;
 
   Runtime& runtime_;
   SessionOptions options_;
@@ -87,6 +93,7 @@ class Session : public std::enable_shared_from_this<Session> {
   bool end_reported_ = false;
   bool stopping_ = false;
   bool command_ended_ = false;
+  bool environment_due_ = false;  ///< the shell was asked for its variables and has not answered yet
   std::optional<int> exit_code_;
   std::uint64_t slot_ = 0;
   std::uint64_t running_ = 0;  ///< number of the command that runs, 0 for none

@@ -19,10 +19,18 @@ struct SpawnRequest {
   std::string cwd;
   std::vector<std::pair<int, int>> fds;  ///< ours, theirs; 0, 1 and 2 are /dev/null when not named
   bool controlling_terminal = false;     ///< descriptor 0 becomes the controlling terminal
+  bool service = false;                  ///< works for the agent: no limit of the commands is for it
+};
+
+/// What a program gets of the container's limits.
+struct SpawnLimits {
+  std::span<const int> cgroup_fds;
+  std::uint64_t processes = 0;  ///< RLIMIT_NPROC, 0 to leave it
+  bool drop_groups = false;     ///< without the agent's supplementary groups
 };
 
 /// Starts it without ever holding a half-started child: a failed chdir or exec is the caller's error.
-Result<pid_t> spawn(const SpawnRequest& request, std::span<const int> cgroup_fds);
+Result<pid_t> spawn(const SpawnRequest& request, const SpawnLimits& limits);
 
 struct PipePair {
   UniqueFd read;
@@ -40,8 +48,13 @@ struct ProcessTree {
   bool include_root = true;
   std::uint64_t started_at_or_after = 0;  ///< clock ticks since boot
 };
+/// Those of them that are alive, zombies aside, but for this process and the container's first.
+std::vector<pid_t> tree_members(const ProcessTree& tree);
 /// Signals them and returns how many are alive (zombies aside). Signal 0 only counts.
 std::size_t signal_tree(const ProcessTree& tree, int signal);
+
+/// All processes and threads that this process can see.
+std::uint64_t count_threads();
 
 /// Now in the clock ticks that /proc/<pid>/stat counts a start time in.
 std::uint64_t boot_ticks();
