@@ -4,6 +4,7 @@ import { Terminal } from "../support/itx-command.ts";
 
 const terminal = new Terminal();
 const itx = (args: string, input?: string) => terminal.sh(`itx ${args}`, input);
+const spawnItx = (args: string[]) => terminal.start(args);
 
 beforeAll(async () => {
   const { status, stderr, stdout } = await terminal.itx(["dev", "--detach", "--port", "0"]);
@@ -65,6 +66,38 @@ describe("the life of a sandbox", () => {
   });
 });
 
+test("start, a shell's exit code, and the output of a background process", async () => {
+  await itx("sandboxes create verbs --type lite");
+  expect((await itx("sandboxes start verbs")).status).toBe(0);
+  expect((await itx("sandboxes list")).stdout).toMatch(/^\/sandboxes\/verbs\tlite\trunning\t/m);
+  const shell = await itx("sandboxes shell verbs", "echo in $((40 + 2)); exit 7\n");
+  expect(shell.status, shell.stderr).toBe(7);
+  expect(shell.stdout).toContain("in 42");
+  const start = `const p = await itx.sandboxes.get("/sandboxes/verbs").startProcess("echo out; echo err >&2");
+    await p.waitForExit(); return p.id;`;
+  const id: string = JSON.parse((await terminal.itx(["run", "-e", start])).stdout);
+  expect((await itx("sandboxes logs verbs")).stdout).toMatch(new RegExp(`^${id}\t`, "m"));
+  expect(await itx(`sandboxes logs verbs ${id}`)).toEqual({ status: 0, stdout: "out\n", stderr: "err\n" });
+  await itx("sandboxes destroy verbs");
+});
+
+test("connections: set, list, remove", async () => {
+  await itx("secrets set github --fields --origin https://github.com", '{"accessToken":"gho_example"}');
+  const set = await itx("connections set acme --secret /secrets/github");
+  expect(set.status, set.stderr).toBe(0);
+  expect((await itx("connections list")).stdout).toBe("github\tacme\t/secrets/github\n");
+  expect((await itx("connections rm acme")).status).toBe(0);
+  expect((await itx("connections list")).stdout).toBe("");
+  await itx("secrets rm github");
+});
+
+test("a server in the foreground ends in peace at Ctrl-C, and lets its folder go", async () => {
+  await using server = spawnItx(["--dir", "foreground", "dev", "--port", "0"]);
+  await server.line(/serving .*foreground at http:\/\/127\.0\.0\.1:\d+ \(Ctrl-C ends it\)/);
+  expect(await server.end("SIGINT")).toBe(0);
+  expect((await itx("--dir foreground sandboxes list")).stderr).toMatch(/unreachable.*itx dev --detach/);
+});
+
 test("run has an itx in scope, as in a smoke test", async () => {
   const code = `const path = "/sandboxes/smoke";
     const sb = await itx.sandboxes.get(path).create({ instanceType: "lite" });
@@ -106,6 +139,10 @@ test("egress: show, set from standard input, test a request without sending it",
   const decision = JSON.parse((await itx("--json egress test https://one.test/x")).stdout);
   expect(decision).toMatchObject({ kind: "forward", rule: "one" });
   expect((await itx("egress test https://two.test/x")).stdout).toMatch(/^deny/);
+  await terminal.itx(["run", "-e", 'return (await itx.egress.fetch("https://two.test/x")).status']);
+  await using tail = spawnItx(["egress", "tail"]);
+  await tail.line(/\tegress\/.*\t/);
+  expect(await tail.end("SIGINT")).toBe(0);
 });
 
 test("a token of one project is refused for another by every command that names it", async () => {

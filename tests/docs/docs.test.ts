@@ -5,12 +5,11 @@ import type { Itx } from "../../js/src/node/itx.ts";
 import { Terminal } from "../support/itx-command.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { type Block, blocksOf } from "./blocks.ts";
+import { RUN_ELSEWHERE } from "./documented.ts";
 
 const root = new URL("../../", import.meta.url).pathname;
 const pages = ["README.md", ...readdirSync(`${root}docs/guide`).map((name) => `docs/guide/${name}`)].sort();
 
-/** These two are run by CI itself, as `npm test` and in tests/e2e/demo. */
-const ELSEWHERE = /^npm (run demo|test)\b/;
 /** Pictures and settings: nothing to run. Configuration has its own tests in tests/wrangler. */
 const NOT_RUN = new Set(["", "text", "jsonc", "json"]);
 
@@ -58,7 +57,7 @@ async function runWorkerBlock(block: Block, itx: Itx): Promise<void> {
 }
 
 async function runShell(block: Block): Promise<void> {
-  const lines = block.code.split("\n").filter((line) => !ELSEWHERE.test(line));
+  const lines = block.code.split("\n").filter((line) => !RUN_ELSEWHERE.test(line));
   const { status, stdout, stderr } = await terminal.sh(lines.join("\n"));
   expect(status, stdout + stderr).toBe(0);
 }
