@@ -1,4 +1,5 @@
 /** The command line against a server of its own, as a person and as a script would use it. */
+import { statSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Terminal } from "../support/itx-command.ts";
 
@@ -12,6 +13,10 @@ beforeAll(async () => {
   expect(stdout).toMatch(/serving .* at http:\/\/127\.0\.0\.1:\d+, pid \d+/);
 });
 afterAll(() => terminal.close());
+
+test("a detached server's folder can be entered by its user alone", () => {
+  expect(statSync(`${terminal.folder}/.itx`).mode & 0o777).toBe(0o700);
+});
 
 describe("the life of a sandbox", () => {
   test("create, exec, sleep, exec again, list, events, destroy", async () => {
@@ -165,6 +170,23 @@ describe("what a person meets", () => {
     ["completion tcsh", 2],
   ])("itx %s ends with %i", async (args, status) => {
     expect((await itx(args)).status).toBe(status);
+  });
+
+  test.each([
+    ["egress set /nope", 1, /file_unreadable: the policy: "\/nope" is not there; give a file/],
+    ["run /nope.js", 1, /file_unreadable: the script: "\/nope.js" is not there/],
+    ["run -e 'return ('", 1, /invalid_script: -e is no JavaScript/],
+    [
+      "--dir up dev --port 0 --upstream a.test=nowhere",
+      1,
+      /invalid_argument: .*a\.test is "nowhere"; .*127\.0\.0\.1:9000/,
+    ],
+    ["--dir up dev --port 0 --upstream-ca /nope", 1, /file_unreadable: --upstream-ca: "\/nope" is not there/],
+  ])("itx %s is refused in words", async (args, status, message) => {
+    const outcome = await itx(args);
+    expect(outcome.stderr).toMatch(message);
+    expect(outcome.stderr).not.toMatch(/\n\s+at |ENOENT/);
+    expect(outcome.status).toBe(status);
   });
 
   test("no server: the message says how to start one", async () => {

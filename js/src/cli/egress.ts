@@ -1,10 +1,10 @@
 /** `itx egress`: the project's door. */
-import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import { Command } from "commander";
 import { SandboxError } from "../core/error.ts";
 import type { EgressPolicyDocument } from "../node/itx.ts";
 import { followEvents } from "./events.ts";
+import { readGiven } from "./input.ts";
 import { printJson, printResult, printRows } from "./output.ts";
 import { withItx } from "./target.ts";
 
@@ -37,7 +37,7 @@ export function egressCommand(): Command {
     .description("replace the policy by a JSON file, or standard input with -")
     .argument("<file>")
     .action(async (file: string, _options: unknown, command: Command) => {
-      const document = file === "-" ? await text(process.stdin) : await readFile(file, "utf8");
+      const document = file === "-" ? await text(process.stdin) : await readGiven(file, "the policy");
       const policy = parsePolicy(document, file);
       await withItx(command, async (itx, { json }) => {
         const stored = await itx.egress.setPolicy(policy);

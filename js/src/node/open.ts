@@ -9,8 +9,13 @@ export interface OpenOptions {
   dir?: string;
   /** The project's id: `[a-z0-9][a-z0-9_-]{0,62}`; `prj_local` without one. */
   project?: string;
-  /** Host name to `address:port`: serves public names locally. Out of reach of sandboxes. */
+  /**
+   * `name` or `name:port` to `address:port`, or to `http://address:port` where TLS must not be spoken: serves public names locally. Out of
+   * reach of sandboxes.
+   */
   upstreams?: Record<string, string>;
+  /** PEM certificates that are trusted on connections to upstreams, besides the public ones. */
+  upstreamCa?: string;
   /** Further variables of the Worker, such as `OPENAI_API_KEY`. */
   vars?: Record<string, string>;
 }
@@ -29,6 +34,7 @@ export async function open(options: OpenOptions = {}): Promise<Project> {
   const server = await startServer({
     stateDir: resolve(options.dir ?? ".itx"),
     ...(options.upstreams === undefined ? {} : { upstreams: options.upstreams }),
+    ...(options.upstreamCa === undefined ? {} : { upstreamCa: options.upstreamCa }),
     ...(options.vars === undefined ? {} : { vars: options.vars }),
   });
   try {
