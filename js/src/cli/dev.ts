@@ -8,7 +8,7 @@ import { SandboxError } from "../core/error.ts";
 import { startServer } from "../node/server.ts";
 import { makeStateDir } from "../node/state-dir.ts";
 import { ExitStatus } from "./errors.ts";
-import { readGiven } from "./input.ts";
+import { readGiven, wholeNumber } from "./input.ts";
 import { printResult } from "./output.ts";
 import { forgetServer, type GlobalOptions, globals, recordServer, runningServer } from "./target.ts";
 
@@ -29,7 +29,7 @@ interface Started {
 export function devCommand(): Command {
   return new Command("dev")
     .description("run the server and the embedded engine on a folder")
-    .option("--port <port>", "the port on loopback; a free one with 0", Number, 8787)
+    .option("--port <port>", "the port on loopback; a free one with 0", wholeNumber(0, 65_535), 8787)
     .option("--detach", "keep it running in the background")
     .option("--stop", "end the server that runs on the folder")
     .option("--upstream <host=address...>", "serve a public name locally, such as api.test=127.0.0.1:9000")
@@ -96,6 +96,7 @@ async function detach(global: GlobalOptions, options: DevOptions): Promise<void>
   await makeStateDir(resolve(global.dir));
   const logPath = resolve(global.dir, "dev.log");
   await using log = await open(logPath, "a", 0o600);
+  const { size: before } = await log.stat();
   const child = spawn(
     process.execPath,
     [...process.execArgv, ...process.argv.slice(1).filter((a) => a !== "--detach")],
@@ -109,8 +110,9 @@ async function detach(global: GlobalOptions, options: DevOptions): Promise<void>
     once(child, "exit").then(() => undefined),
   ]);
   if (started === undefined) {
-    const tail = (await readFile(logPath, "utf8")).trimEnd().split("\n").slice(-20).join("\n");
-    console.error(tail);
+    // What an earlier server wrote is another story.
+    const said = (await readFile(logPath)).subarray(before).toString("utf8");
+    console.error(said.trimEnd().split("\n").slice(-20).join("\n"));
     throw new ExitStatus(1);
   }
   child.disconnect();

@@ -27,6 +27,12 @@ function parse(code: string, where: string): Script {
   }
 }
 
+/** What the script itself threw is no fault of ours, and has a code of its own. */
+function ofScript(error: unknown): never {
+  if (error instanceof Error && !("code" in error)) Object.assign(error, { code: "script_failed" });
+  throw error;
+}
+
 export function runCommand(): Command {
   return new Command("run")
     .description("run JavaScript with `itx`, the project's API, in scope; prints what it returns")
@@ -38,7 +44,7 @@ export function runCommand(): Command {
       if (code === undefined) command.error("error: give the code with -e, or a file");
       const script = parse(code, file ?? "-e");
       await withItx(command, async (itx) => {
-        const result = await script(itx);
+        const result = await script(itx).catch(ofScript);
         if (result !== undefined) printJson(result);
       });
     });

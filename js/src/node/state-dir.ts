@@ -23,10 +23,30 @@ export interface StateDir {
 
 /** Makes the folder if there is none. It holds keys and the data of every project: this user alone may enter it. */
 export async function makeStateDir(path: string): Promise<void> {
-  await mkdir(path, { recursive: true, mode: 0o700 });
+  await mkdir(path, { recursive: true, mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+    throw unusable(path, error);
+  });
   // One that was there, and is somebody's own, is left as it is; one that is ours may have been made wider once.
   const keys = await stat(join(path, "keys.json")).catch(() => null);
   if (keys !== null && ((await stat(path)).mode & 0o077) !== 0) await chmod(path, 0o700);
+}
+
+function unusable(path: string, error: NodeJS.ErrnoException): Error {
+  const reasons: Record<string, string> = {
+    EEXIST: "is a file",
+    ENOTDIR: "is below a file",
+    EACCES: "may not be made by this user",
+    EROFS: "is on a read-only file system",
+  };
+  const reason = reasons[error.code ?? ""];
+  if (reason === undefined) return error;
+  return new SandboxError({
+    code: "state_dir_unusable",
+    message: `${path} ${reason}; the state of a server is kept in a folder of its own, such as .itx`,
+    details: { path, reason: error.code ?? "" },
+    status: 400,
+    retryable: false,
+  });
 }
 
 /** Makes the folder if need be, locks it and reads its keys. @throws SandboxError `state_dir_in_use` */
