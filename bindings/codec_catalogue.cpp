@@ -179,9 +179,17 @@ Result<Output> route(const CallInput& call) {
   return text_output(text.take());
 }
 
+Result<Output> containers(const CallInput& call) {
+  const auto mode = read_string(call.json, "engineMode");
+  if (!mode) return propagate(mode);
+  if (const auto checked = check_containers(*mode); !checked) return propagate(checked);
+  return Output{Json(nullptr)};
+}
+
 constexpr std::array kCatalogueFunctions{
     FunctionEntry{"resolveClaim", resolve},
     FunctionEntry{"routeClaim", route},
+    FunctionEntry{"assertContainers", containers},
 };
 
 }  // namespace

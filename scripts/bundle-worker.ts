@@ -1,7 +1,7 @@
 /** Bundles a Worker for workerd, with the core's wasm module beside it. */
 import { cpSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { build, type Plugin } from "esbuild";
+import { type BuildOptions, build, type Plugin } from "esbuild";
 
 const root = new URL("..", import.meta.url).pathname;
 
@@ -13,23 +13,28 @@ const wasmModule: Plugin = {
   },
 };
 
+/** What makes a Worker's module of its sources; tests bundle theirs by the same. */
+export const workerBundle = {
+  absWorkingDir: root,
+  bundle: true,
+  format: "esm",
+  platform: "neutral",
+  target: "es2023",
+  mainFields: ["module", "main"],
+  conditions: ["workerd", "worker", "browser", "import"],
+  external: ["cloudflare:*", "node:*"],
+  plugins: [wasmModule],
+  // The libraries key their handlers by class name.
+  keepNames: true,
+} as const satisfies BuildOptions;
+
 /** Writes `index.js` and `core.wasm` into the folder. The entry is a path inside the repository. */
 export async function bundleWorker(entry: string, folder: string): Promise<void> {
   mkdirSync(folder, { recursive: true });
   await build({
-    absWorkingDir: root,
+    ...workerBundle,
     entryPoints: [entry],
     outfile: join(folder, "index.js"),
-    bundle: true,
-    format: "esm",
-    platform: "neutral",
-    target: "es2023",
-    mainFields: ["module", "main"],
-    conditions: ["workerd", "worker", "browser", "import"],
-    external: ["cloudflare:*", "node:*"],
-    plugins: [wasmModule],
-    // The libraries key their handlers by class name.
-    keepNames: true,
     sourcemap: "linked",
     logLevel: "warning",
   });

@@ -36,6 +36,11 @@ Result<ClaimResolution> resolve_use(const ClaimRequest& request) {
 
 }  // namespace
 
+Result<void> check_containers(std::string_view engine_mode) {
+  if (engine_mode == "none") return fail(ContainersNotEnabled{});
+  return {};
+}
+
 std::string claim_key(std::string_view path) {
   return "sandbox-create-requested:" + std::string(path);
 }

@@ -176,8 +176,9 @@ Details InvalidTimeout::details() const {
 }
 
 std::string InvalidSleepAfter::message() const {
-  return "sleepAfter " + got +
-         " is refused. Give a positive number of seconds, or digits with s, m or h (\"10m\"), at most 100 "
+  return "sleepAfter is " + got +
+         "; it must be a positive number of seconds, or digits with s, m or h such as \"10m\", and at most "
+         "100 "
          "years.";
 }
 Details InvalidSleepAfter::details() const {

@@ -9,6 +9,14 @@ Details MethodFenced::details() const {
   return {{"method", method}, {"advice", advice}};
 }
 
+std::string ContainersNotEnabled::message() const {
+  return "Container is not enabled: SANDBOX_ENGINE is none. Nothing was created and nothing ran; set "
+         "SANDBOX_ENGINE=embedded (Linux) or SANDBOX_ENGINE=docker and start the server again.";
+}
+Details ContainersNotEnabled::details() const {
+  return {{"engine", std::string("none")}};
+}
+
 std::string ContainerStartFailed::message() const {
   return "The container of " + path + " did not start: " + reason + ". Nothing ran; try again.";
 }

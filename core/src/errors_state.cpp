@@ -25,11 +25,14 @@ Details InvalidPath::details() const {
 }
 
 std::string NameTooLong::message() const {
-  return "The Durable Object name " + in_quotes(name) + " has " + std::to_string(bytes) +
-         " bytes; the limit is " + std::to_string(limit) + ". Choose a shorter path.";
+  const std::string where = what == "path" ? " in this project" : "";
+  return "The " + what + " " + in_quotes(got) + " has " + std::to_string(got.size()) + " bytes; at most " +
+         std::to_string(limit) + " are allowed" + where + ". Choose a shorter path.";
 }
 Details NameTooLong::details() const {
-  return {{"name", name}, {"bytes", bytes}, {"limit", limit}};
+  return {{what == "path" ? "path" : "name", got},
+          {"bytes", static_cast<std::int64_t>(got.size())},
+          {"limit", limit}};
 }
 
 std::string InvalidName::message() const {

@@ -130,14 +130,15 @@ Result<std::string> durable_object_name(const Identity& identity) {
   name += kSeparator;
   name += identity.path;
   if (name.size() > static_cast<std::size_t>(kMaxNameBytes)) {
-    return fail(NameTooLong{name, static_cast<std::int64_t>(name.size()), kMaxNameBytes});
+    const auto rest = static_cast<std::int64_t>(name.size() - identity.path.size());
+    return fail(NameTooLong{"path", identity.path, kMaxNameBytes - rest});
   }
   return name;
 }
 
 Result<Identity> parse_durable_object_name(std::string_view name) {
   if (name.size() > static_cast<std::size_t>(kMaxNameBytes)) {
-    return fail(NameTooLong{std::string(name), static_cast<std::int64_t>(name.size()), kMaxNameBytes});
+    return fail(NameTooLong{"name", std::string(name), kMaxNameBytes});
   }
   const std::size_t dot = name.find('.');
   if (dot == std::string_view::npos || !name.substr(dot).starts_with(kSeparator)) {

@@ -22,7 +22,7 @@ tl::unexpected<Error> refuse(std::string got) {
 
 Result<double> validate_sleep_after(double seconds) {
   if (std::isfinite(seconds) && seconds > 0 && seconds <= kMostSeconds) return seconds;
-  return refuse("the number " + number_text(seconds));
+  return refuse(number_text(seconds));
 }
 
 Result<double> validate_sleep_after(std::string_view text) {

@@ -63,6 +63,32 @@ std::uint32_t code_point(std::string_view text, std::size_t position, std::size_
   return value;
 }
 
+/// What a reader sees as what it is: no control, and nothing that hides, joins or turns the text around it.
+bool is_shown(std::uint32_t value) {
+  if (value < 0x80) return value >= ' ' && value != 0x7F;
+  const bool invisible = value < 0xA1 || value == 0xAD || value == 0x061C || value == 0x180E ||
+                         (value >= 0x2000 && value <= 0x200F) || (value >= 0x2028 && value <= 0x202F) ||
+                         (value >= 0x205F && value <= 0x206F) || value == 0x3000 ||
+                         (value >= 0xE000 && value <= 0xF8FF) || (value >= 0xFE00 && value <= 0xFE0F) ||
+                         value == 0xFEFF || (value >= 0xFFF0 && value <= 0xFFFF) || value >= 0xE0000;
+  return !invisible;
+}
+
+std::string exponent_text(double number) {
+  double digits = number < 0 ? -number : number;
+  int exponent = 0;
+  for (; digits >= 10; digits /= 10) ++exponent;
+  auto hundredths = static_cast<int>(digits * 100 + 0.5);
+  if (hundredths == 1000) {
+    hundredths = 100;
+    ++exponent;
+  }
+  std::string text = (number < 0 ? "-" : "") + std::to_string(hundredths / 100);
+  if (hundredths % 100 != 0) text += "." + std::to_string(100 + hundredths % 100).substr(1);
+  while (hundredths % 100 != 0 && text.back() == '0') text.pop_back();
+  return text + "e" + std::to_string(exponent);
+}
+
 }  // namespace
 
 CodePoint read_code_point(std::string_view text, std::size_t position) {
@@ -102,19 +128,21 @@ std::string join(const std::string_view* parts, std::size_t count, std::string_v
 
 std::string in_quotes(std::string_view text) {
   std::string out = "\"";
-  const std::string_view shown = text.substr(0, kQuotedBytes);
-  for (const char c : shown) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (c < ' ' || c == 0x7F || !is_ascii(c)) {
-      out += "\\x" + two_hex_digits(c);
+  std::size_t position = 0;
+  while (position < text.size()) {
+    const CodePoint point = read_code_point(text, position);
+    const std::size_t length = point.length == 0 ? 1 : point.length;
+    if (position + length > kQuotedBytes) break;
+    if (text[position] == '"' || text[position] == '\\') out += '\\';
+    if (point.length > 0 && is_shown(point.value)) {
+      out += text.substr(position, length);
     } else {
-      out += c;
+      for (const char c : text.substr(position, length)) out += "\\x" + two_hex_digits(c);
     }
+    position += length;
   }
   out += '"';
-  if (shown.size() < text.size()) out += "... (" + std::to_string(text.size()) + " bytes)";
+  if (position < text.size()) out += "... (" + std::to_string(text.size()) + " bytes)";
   return out;
 }
 
@@ -133,7 +161,9 @@ std::string character_name(std::string_view text, std::size_t position) {
 
 std::string number_text(double number) {
   constexpr double kLargest = 9e15;
-  if (!(number > -kLargest && number < kLargest)) return number > 0 ? "a huge number" : "no usable number";
+  if (number != number) return "NaN";
+  if (number - number != 0) return number > 0 ? "Infinity" : "-Infinity";
+  if (!(number > -kLargest && number < kLargest)) return exponent_text(number);
   const auto thousandths = static_cast<std::int64_t>((number < 0 ? -number : number) * 1000);
   std::string text = (number < 0 ? "-" : "") + std::to_string(thousandths / 1000);
   if (thousandths % 1000 == 0) return text;

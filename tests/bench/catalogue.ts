@@ -2,11 +2,16 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { sized } from "../support/size.ts";
 import { startTestWorker } from "../worker/support/worker.ts";
 import { interleave, median, printResult, time } from "./measure.ts";
 
-const SIZES = process.env.CATALOGUE_SIZES?.split(",").map(Number) ?? [10, 10_000, 1_000_000];
-const RUNS = 1_000;
+const SIZES = process.env.CATALOGUE_SIZES?.split(",").map(Number) ?? [
+  10,
+  sized(10_000, 100),
+  sized(1_000_000, 1_000),
+];
+const RUNS = sized(1_000, 2);
 const BATCH = 2_000;
 
 const persist = await mkdtemp(join(tmpdir(), "catalogue-"));

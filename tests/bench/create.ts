@@ -2,9 +2,10 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { startTestServer } from "../support/server.ts";
+import { sized } from "../support/size.ts";
 import { interleave, percentile, printResult, time } from "./measure.ts";
 
-const RUNS = 50;
+const RUNS = sized(50, 2);
 const bwrap = [
   ...[
     "--unshare-all",

@@ -1,4 +1,5 @@
 /** The core beside plain JavaScript, in turn and in one process. */
+import { sized } from "../support/size.ts";
 import { median } from "./measure.ts";
 
 export interface Contest {
@@ -16,11 +17,11 @@ export interface Outcome {
   ratio: number | undefined;
 }
 
-const ROUNDS = 9;
+const ROUNDS = sized(9, 1);
 /** Long enough for the clock, short enough that both meet the same machine. */
-const ROUND_MS = 60;
+const ROUND_MS = sized(60, 1);
 /** Code that runs seldom is compiled late, wasm more so than JavaScript. */
-const WARM_UP_MS = 1500;
+const WARM_UP_MS = sized(1500, 1);
 
 function microseconds(work: () => unknown, calls: number): number {
   const start = performance.now();

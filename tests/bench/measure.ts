@@ -1,4 +1,7 @@
 /** Timing and the closing line that every benchmark prints. */
+import { sized, smoke } from "../support/size.ts";
+
+if (smoke) console.log("size: smoke, so the numbers mean nothing");
 
 export function percentile(samples: readonly number[], fraction: number): number {
   const sorted = [...samples].sort((a, b) => a - b);
@@ -15,7 +18,7 @@ export async function time(action: () => Promise<unknown>): Promise<number> {
   return performance.now() - started;
 }
 
-/** Runs the contenders in turn, so that what else the machine does falls on each alike. */
+/** Runs the contenders in turn, so that what else the machine does falls on each alike. Twice at the smallest size. */
 export async function interleave(
   rounds: number,
   contenders: Record<string, (round: number) => Promise<number>>,
@@ -23,7 +26,7 @@ export async function interleave(
   const samples: Record<string, number[]> = Object.fromEntries(
     Object.keys(contenders).map((name) => [name, []]),
   );
-  for (let round = 0; round < rounds; round++)
+  for (let round = 0; round < sized(rounds, Math.min(rounds, 2)); round++)
     for (const [name, run] of Object.entries(contenders)) samples[name]?.push(await run(round));
   return samples;
 }

@@ -20,10 +20,10 @@ TEST_CASE("codes are unique, snake_case and explained") {
 }
 
 TEST_CASE("an error is told from others, and copied whole") {
-  const Error error = NameTooLong{"x", 300, 256};
+  const Error error = NameTooLong{"path", std::string(300, 'x'), 256};
   const Error copy = error;
   REQUIRE(copy.get_if<NameTooLong>() != nullptr);
-  CHECK(copy.get_if<NameTooLong>()->bytes == 300);
+  CHECK(copy.get_if<NameTooLong>()->limit == 256);
   CHECK(copy.get_if<InvalidPath>() == nullptr);
   CHECK(describe(copy).code == "name_too_long");
 }

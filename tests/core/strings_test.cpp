@@ -34,6 +34,10 @@ TEST_CASE("UTF-8 is checked to the last form") {
 TEST_CASE("messages hold nothing that a log cannot") {
   CHECK(in_quotes("a\"b\\c") == "\"a\\\"b\\\\c\"");
   CHECK(in_quotes("a\nb\x7F\xC3") == "\"a\\x0Ab\\x7F\\xC3\"");
+  CHECK(in_quotes("/sandboxes/\xC3\xBC \xF0\x9F\x90\x88") == "\"/sandboxes/\xC3\xBC \xF0\x9F\x90\x88\"");
+  // What would hide or turn the text around it stays spelt out.
+  CHECK(in_quotes("a\xE2\x80\xAE\xC2\xA0z") == "\"a\\xE2\\x80\\xAE\\xC2\\xA0z\"");
+  CHECK(in_quotes(std::string(119, 'x') + "\xC3\xBC") == "\"" + std::string(119, 'x') + "\"... (121 bytes)");
   CHECK(in_quotes(std::string(200, 'x')) == "\"" + std::string(120, 'x') + "\"... (200 bytes)");
   CHECK(character_name("?", 0) == "'?'");
   CHECK(character_name("\t", 0) == "U+0009");

@@ -5,12 +5,11 @@ import type { Itx } from "../../js/src/node/itx.ts";
 import { Terminal } from "../support/itx-command.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
 import { type Block, blocksOf } from "./blocks.ts";
+import { RUN_ELSEWHERE } from "./documented.ts";
 
 const root = new URL("../../", import.meta.url).pathname;
 const pages = ["README.md", ...readdirSync(`${root}docs/guide`).map((name) => `docs/guide/${name}`)].sort();
 
-/** These two are run by CI itself, as `npm test` and in tests/e2e/demo. */
-const ELSEWHERE = /^npm (run demo|test)\b/;
 /** Pictures and settings: nothing to run. Configuration has its own tests in tests/wrangler. */
 const NOT_RUN = new Set(["", "text", "jsonc", "json"]);
 
@@ -22,6 +21,8 @@ beforeAll(async () => {
   server = await startTestServer();
   rmSync(scratch, { recursive: true, force: true });
   mkdirSync(scratch, { recursive: true });
+  // A project of one's own has a manifest; without one npm would look for it in the folders above.
+  writeFileSync(`${terminal.folder}/package.json`, '{ "private": true }');
 });
 afterAll(async () => {
   await server?.close();
@@ -36,8 +37,10 @@ async function runScript(block: Block, itx: Itx): Promise<void> {
 }
 
 async function runProgram(block: Block): Promise<void> {
-  // Inside this package, its own name resolves by its exports map, as it does for those who install it.
-  const file = `${scratch}/${block.at.replaceAll(/\W/g, "-")}.ts`;
+  // A page whose program is JavaScript installs the package before; for others, inside this package its own name resolves by its
+  // exports map, as it does for those who install it.
+  const name = block.at.replaceAll(/\W/g, "-");
+  const file = block.language === "js" ? `${terminal.folder}/main.mjs` : `${scratch}/${name}.ts`;
   writeFileSync(file, block.code);
   const { status, stderr } = await terminal.sh(`node --disable-warning=ExperimentalWarning ${file}`);
   expect(status, stderr).toBe(0);
@@ -58,7 +61,7 @@ async function runWorkerBlock(block: Block, itx: Itx): Promise<void> {
 }
 
 async function runShell(block: Block): Promise<void> {
-  const lines = block.code.split("\n").filter((line) => !ELSEWHERE.test(line));
+  const lines = block.code.split("\n").filter((line) => !RUN_ELSEWHERE.test(line));
   const { status, stdout, stderr } = await terminal.sh(lines.join("\n"));
   expect(status, stdout + stderr).toBe(0);
 }
@@ -75,6 +78,7 @@ describe.each(pages)("%s", (page) => {
     for (const block of blocks) {
       try {
         if (block.language === "sh") await runShell(block);
+        else if (block.language === "js") await runProgram(block);
         else if (block.language !== "ts") throw new Error(`no way to run ${block.language}`);
         else if (/^export default/m.test(block.code)) await runWorkerBlock(block, itx);
         else if (/^import /m.test(block.code)) await runProgram(block);

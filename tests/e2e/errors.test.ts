@@ -1,5 +1,6 @@
 /** What a client gets for wrong input: every method is called with a spread of wrong arguments, and no refusal is a fault. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import * as node from "../../js/src/node/index.ts";
 import { lifecycleMethods, sdkMethods, sessionMethods } from "../../js/src/worker/sandbox/surface.ts";
 import { callLoosely, getLoosely } from "../support/loosely.ts";
 import { startTestServer, type TestServer } from "../support/server.ts";
@@ -167,6 +168,72 @@ describe("a refusal says what was got, what is allowed and what to do next", () 
       () => callLoosely(sandbox, "restoreBackup"),
       "invalid_argument",
       /backup is missing; it must be an object/,
+    ],
+    [
+      "a name of letters that no URL has",
+      () => callLoosely(get("/sandboxes/ü猫"), "exec", "true"),
+      "invalid_path",
+      /"\/sandboxes\/ü猫".*U\+00FC/,
+    ],
+    [
+      "a sleepAfter that is huge",
+      () => callLoosely(get("/sandboxes/o"), "create", { sleepAfter: 1e300 }),
+      "invalid_sleep_after",
+      /^sleepAfter is 1e300; it must be a positive number of seconds.*"10m".*100 years/,
+    ],
+    [
+      "a sleepAfter that is no time",
+      () => callLoosely(get("/sandboxes/o"), "create", { sleepAfter: "soon" }),
+      "invalid_sleep_after",
+      /^sleepAfter is "soon"; it must be/,
+    ],
+    [
+      "a stream's path that is too long",
+      () => callLoosely(getLoosely(itx.streams, "get", `/${"x".repeat(300)}`), "read"),
+      "name_too_long",
+      /^The path "\/x+"\.\.\. \(301 bytes\) has 301 bytes; at most 238 are allowed in this project\. Choose a shorter path\.$/,
+    ],
+    [
+      "a sandbox's path that is too long",
+      () => callLoosely(get(`/sandboxes/${"x".repeat(300)}`), "create"),
+      "name_too_long",
+      /^The path "\/sandboxes\/x+"/,
+    ],
+    [
+      "the constructor that every object has",
+      () => callLoosely(sandbox, "constructor", "x"),
+      "unknown_method",
+      /no method constructor; __describe\(\)/,
+    ],
+    [
+      "a namespace that is misspelt",
+      () => callLoosely(getLoosely(itx, "sandbox", "x"), "exec"),
+      "unknown_method",
+      /what is not there|no method sandbox; a project has sandboxes, secrets, egress/,
+    ],
+    [
+      "a connection without a token",
+      () => callLoosely(node, "connect", { url: server.url }),
+      "invalid_argument",
+      /token is missing; mint one/,
+    ],
+    [
+      "a connection to nothing",
+      () => callLoosely(node, "connect"),
+      "invalid_argument",
+      /address of the Worker is undefined; it must be http/,
+    ],
+    [
+      "a connection for a project that is none",
+      () => callLoosely(node, "connect", { url: server.url, token: "x", project: "Bad One" }),
+      "invalid_project_id",
+      /"Bad One".*'B' is not allowed/,
+    ],
+    [
+      "a folder's name in place of options",
+      () => callLoosely(node, "open", "folder"),
+      "invalid_argument",
+      /"folder"; it must be an object such as \{ dir/,
     ],
     ["a method", () => callLoosely(sandbox, "nope"), "unknown_method", /nope.*__describe\(\)/],
     [

@@ -1,4 +1,7 @@
-import { expect, test } from "vitest";
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, expect, test } from "vitest";
 import { dockerHandover, startDocker } from "../../js/src/node/docker-mode.ts";
 import { refusal } from "../support/server.ts";
 
@@ -37,8 +40,37 @@ test("what the environment names is kept", () => {
   expect(dockerHandover(options, env, "arm64").env).toEqual(env);
 });
 
+/** Only these programs are found. */
+function onPath(programs: Record<string, string>): void {
+  const folder = mkdtempSync(join(tmpdir(), "docker-mode-"));
+  for (const [name, script] of Object.entries(programs))
+    writeFileSync(join(folder, name), `#!/bin/sh\n${script}\n`, { mode: 0o755 });
+  process.env.PATH = folder;
+}
+const { PATH } = process.env;
+afterEach(() => {
+  process.env.PATH = PATH;
+});
+
+const start = () => startDocker({ ...options, config: "/nowhere/wrangler.jsonc" }, {}, () => undefined);
+
+test("without Docker, that is what is said first, then what else is missing", async () => {
+  onPath({});
+  expect(await refusal(start)).toBe("docker_mode_failed");
+  await expect(start()).rejects.toThrow(
+    /^SANDBOX_ENGINE=docker: Docker is not installed: .*; install Docker, or: .*\. Also, \/nowhere\/wrangler\.jsonc is missing/,
+  );
+});
+
+test("an engine that does not answer is told with its own words", async () => {
+  onPath({ docker: "echo 'Cannot connect to the Docker daemon' >&2; exit 1" });
+  await expect(start()).rejects.toThrow(
+    /its engine does not answer \(Cannot connect to the Docker daemon\); start/,
+  );
+});
+
 test("a configuration that is missing is named, with what writes it", async () => {
-  const start = () => startDocker({ ...options, config: "/nowhere/wrangler.jsonc" }, {}, () => undefined);
+  onPath({ docker: "echo 27.0" });
   expect(await refusal(start)).toBe("docker_mode_failed");
   await expect(start()).rejects.toThrow(/\/nowhere\/wrangler\.jsonc is missing.*wrangler:config/);
 });

@@ -1,8 +1,8 @@
-import { mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import { chmod, mkdtemp, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { openStateDir } from "../../js/src/node/state-dir.ts";
+import { makeStateDir, openStateDir, readKeys } from "../../js/src/node/state-dir.ts";
 import { refusal } from "../support/server.ts";
 
 let dir: string;
@@ -19,6 +19,22 @@ test("keys are made once, for this user alone", async () => {
   expect(again.keys).toEqual(first.keys);
   expect(JSON.parse(await readFile(join(dir, "keys.json"), "utf8"))).toEqual(first.keys);
   await again.release();
+});
+
+test.each(["openStateDir", "readKeys"])("%s makes the folder for this user alone", async (way) => {
+  const made = join(dir, "made");
+  if (way === "openStateDir") await (await openStateDir(made)).release();
+  else await readKeys(made);
+  expect((await stat(made)).mode & 0o777).toBe(0o700);
+});
+
+test("a folder with keys that others may enter is closed to them; one without keys is not ours to change", async () => {
+  await chmod(dir, 0o755);
+  await makeStateDir(dir);
+  expect((await stat(dir)).mode & 0o777).toBe(0o755);
+  await readKeys(dir);
+  await (await openStateDir(dir)).release();
+  expect((await stat(dir)).mode & 0o777).toBe(0o700);
 });
 
 test("a folder has one server at a time, by whatever path it is named", async () => {

@@ -13,6 +13,7 @@ import { createInterface } from "node:readline";
 import { connect, type ItxConnection } from "../../js/src/node/client.ts";
 import type { SandboxHandle } from "../../js/src/node/itx.ts";
 import { seededRandom } from "../support/random.ts";
+import { sized } from "../support/size.ts";
 import { alive, descendants, mountsUnder } from "./processes.ts";
 
 export interface Limits {
@@ -278,7 +279,7 @@ export const killNine = (limits: Limits): Promise<Outcome> => new Soak(limits.se
 
 if (import.meta.main) {
   const limits: Limits = {
-    kills: Number(process.env.KILLS ?? Number.POSITIVE_INFINITY),
+    kills: Number(process.env.KILLS ?? sized(Number.POSITIVE_INFINITY, 1)),
     minutes: Number(process.env.MINUTES ?? 10),
     seed: Number(process.env.SEED ?? Date.now() % 1_000_000),
   };

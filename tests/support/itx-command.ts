@@ -1,8 +1,9 @@
 /** Runs `itx` as a person would: its own process, its own folder. */
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 
 const root = new URL("../../", import.meta.url).pathname;
@@ -12,6 +13,14 @@ export interface Outcome {
   status: number | null;
   stdout: string;
   stderr: string;
+}
+
+/** One that goes on until it is ended. */
+export interface Running extends AsyncDisposable {
+  /** The first line of its output that matches; a process that ends without one is a failure. */
+  line(pattern: RegExp): Promise<string>;
+  /** Ends it by a signal and gives its exit status. */
+  end(signal: NodeJS.Signals): Promise<number | null>;
 }
 
 /** A folder with an `itx` on its PATH; `close` ends the server that a test left running there. */
@@ -37,6 +46,15 @@ export class Terminal {
     return this.#run(join(this.#bin, "itx"), args, input);
   }
 
+  start(args: string[]): Running {
+    const child = spawn(join(this.#bin, "itx"), args, {
+      cwd: this.folder,
+      env: this.env,
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    return running(child, createInterface(child.stdout));
+  }
+
   async #run(command: string, args: string[], input: string): Promise<Outcome> {
     const child = spawn(command, args, { cwd: this.folder, env: this.env, stdio: ["pipe", "pipe", "pipe"] });
     child.stdin.on("error", () => {}); // a command that reads nothing closes its end
@@ -53,6 +71,22 @@ export class Terminal {
     await this.itx(["dev", "--stop"]);
     rmSync(this.folder, { recursive: true, force: true });
   }
+}
+
+function running(child: ChildProcess, lines: AsyncIterable<string>): Running {
+  const exited = new Promise<number | null>((resolve) => child.once("exit", resolve));
+  const end = (signal: NodeJS.Signals) => {
+    child.kill(signal);
+    return exited;
+  };
+  return {
+    async line(pattern) {
+      for await (const line of lines) if (pattern.test(line)) return line;
+      throw new Error(`no line matched ${pattern} before the end`);
+    },
+    end,
+    [Symbol.asyncDispose]: async () => void (await end("SIGKILL")),
+  };
 }
 
 function mkBin(folder: string): void {

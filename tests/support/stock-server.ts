@@ -6,6 +6,7 @@ import { build } from "esbuild";
 import { EngineHost, type HostOptions } from "../../js/src/engine/host.ts";
 import { sandboxdPath } from "../../js/src/engine/sandboxd-path.ts";
 import { startWorkerd } from "../../js/src/node/workerd.ts";
+import { workerBundle } from "../../scripts/bundle-worker.ts";
 
 export interface StockServerOptions {
   /** The application: exports `Sandbox`, `ContainerProxy` and a default handler. */
@@ -28,18 +29,7 @@ const requestMs = 60_000;
 
 /** The Worker in a file, as wrangler would bundle it. */
 async function bundle(worker: URL, outfile: string): Promise<void> {
-  await build({
-    entryPoints: [worker.pathname],
-    outfile,
-    bundle: true,
-    format: "esm",
-    platform: "neutral",
-    target: "es2023",
-    mainFields: ["module", "main"],
-    conditions: ["workerd", "worker", "browser", "import"],
-    external: ["cloudflare:*", "node:*"],
-    logLevel: "error",
-  });
+  await build({ ...workerBundle, entryPoints: [worker.pathname], outfile, logLevel: "error" });
 }
 
 export async function startStockServer(options: StockServerOptions): Promise<StockServer> {

@@ -20,7 +20,14 @@ const NOW = 1_700_000_000_000;
 export const rowsOf = (value: Json | undefined): Row[] => value as Row[];
 const rowOf = (value: Json | undefined): Row => (value ?? {}) as Row;
 const textOf = (value: Json | undefined): string => value as string;
-const headersOf = (value: Json | undefined): HeaderPairs => (value ?? []) as unknown as HeaderPairs;
+const headersOf = (value: Json | undefined): HeaderPairs => (Array.isArray(value) ? value.map(pairOf) : []);
+
+function pairOf(value: Json): readonly [name: string, value: string] {
+  const [name, text] = Array.isArray(value) ? value : [];
+  if (typeof name !== "string" || typeof text !== "string")
+    throw new TypeError(`a case's header is a name and a value, not ${JSON.stringify(value)}`);
+  return [name, text];
+}
 
 function refusal(error: unknown): Row {
   if (!isSandboxError(error)) throw error;

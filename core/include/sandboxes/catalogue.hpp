@@ -55,6 +55,10 @@ struct ClaimResolution {
 /// only, and anything else is refused.
 [[nodiscard]] Result<ClaimResolution> resolve_claim(const ClaimRequest& request);
 
+/// Asked before a name is claimed and before anything is asked of a sandbox: a name is used once, so that
+/// none may be lost to a server on which nothing plays containers.
+[[nodiscard]] Result<void> check_containers(std::string_view engine_mode);
+
 /// One for each path, ever: the stream takes an idempotency key once.
 [[nodiscard]] std::string claim_key(std::string_view path);
 

@@ -1,12 +1,14 @@
 /** `itx dev`: the local server, in the foreground or detached. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdir, open, readFile } from "node:fs/promises";
+import { open, readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { Command } from "commander";
 import { SandboxError } from "../core/error.ts";
 import { startServer } from "../node/server.ts";
+import { makeStateDir } from "../node/state-dir.ts";
 import { ExitStatus } from "./errors.ts";
+import { readGiven, wholeNumber } from "./input.ts";
 import { printResult } from "./output.ts";
 import { forgetServer, type GlobalOptions, globals, recordServer, runningServer } from "./target.ts";
 
@@ -15,6 +17,7 @@ interface DevOptions {
   detach?: boolean;
   stop?: boolean;
   upstream?: string[];
+  upstreamCa?: string;
   var?: string[];
 }
 
@@ -26,10 +29,14 @@ interface Started {
 export function devCommand(): Command {
   return new Command("dev")
     .description("run the server and the embedded engine on a folder")
-    .option("--port <port>", "the port on loopback; a free one with 0", Number, 8787)
+    .option("--port <port>", "the port on loopback; a free one with 0", wholeNumber(0, 65_535), 8787)
     .option("--detach", "keep it running in the background")
     .option("--stop", "end the server that runs on the folder")
     .option("--upstream <host=address...>", "serve a public name locally, such as api.test=127.0.0.1:9000")
+    .option(
+      "--upstream-ca <file>",
+      "PEM certificates to trust on connections to these, besides the public ones",
+    )
     .option("--var <name=value...>", "a variable of the Worker, such as SANDBOX_TRANSPORT=http")
     .addHelpText("after", "\nExamples:\n  $ itx dev\n  $ itx dev --detach\n  $ itx dev --stop")
     .action(async (options: DevOptions, command: Command) => {
@@ -64,6 +71,9 @@ async function serve(global: GlobalOptions, options: DevOptions, command: Comman
     stateDir: resolve(global.dir),
     port: options.port,
     upstreams: pairs("--upstream", options.upstream, command),
+    ...(options.upstreamCa === undefined
+      ? {}
+      : { upstreamCa: await readGiven(options.upstreamCa, "--upstream-ca") }),
     vars: pairs("--var", options.var, command),
   });
   await recordServer(global.dir, { pid: process.pid, url: server.url, operatorToken: server.operatorToken });
@@ -83,9 +93,10 @@ async function serve(global: GlobalOptions, options: DevOptions, command: Comman
 }
 
 async function detach(global: GlobalOptions, options: DevOptions): Promise<void> {
-  await mkdir(resolve(global.dir), { recursive: true });
+  await makeStateDir(resolve(global.dir));
   const logPath = resolve(global.dir, "dev.log");
   await using log = await open(logPath, "a", 0o600);
+  const { size: before } = await log.stat();
   const child = spawn(
     process.execPath,
     [...process.execArgv, ...process.argv.slice(1).filter((a) => a !== "--detach")],
@@ -99,8 +110,9 @@ async function detach(global: GlobalOptions, options: DevOptions): Promise<void>
     once(child, "exit").then(() => undefined),
   ]);
   if (started === undefined) {
-    const tail = (await readFile(logPath, "utf8")).trimEnd().split("\n").slice(-20).join("\n");
-    console.error(tail);
+    // What an earlier server wrote is another story.
+    const said = (await readFile(logPath)).subarray(before).toString("utf8");
+    console.error(said.trimEnd().split("\n").slice(-20).join("\n"));
     throw new ExitStatus(1);
   }
   child.disconnect();

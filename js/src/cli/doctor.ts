@@ -4,6 +4,7 @@ import { promisify } from "node:util";
 import { Command } from "commander";
 import color from "picocolors";
 import { sandboxdPath } from "../engine/sandboxd-path.ts";
+import { dockerEngine } from "../node/docker-mode.ts";
 import { ExitStatus } from "./errors.ts";
 import { printJson } from "./output.ts";
 import { globals } from "./target.ts";
@@ -50,18 +51,14 @@ async function findings(): Promise<Finding[]> {
 
 /** Docker is another mode, so its absence is advice and no failure. */
 async function dockerFinding(): Promise<Finding> {
-  try {
-    const { stdout } = await promisify(execFile)("docker", ["info", "--format", "{{.ServerVersion}}"]);
-    return { check: "docker mode (optional)", ok: true, required: false, means: `Docker ${stdout.trim()}` };
-  } catch {
-    return {
-      check: "docker mode (optional)",
-      ok: true,
-      required: false,
-      means: "no Docker engine answers",
-      advice: "only SANDBOX_ENGINE=docker needs one",
-    };
-  }
+  const docker = await dockerEngine();
+  const finding = { check: "docker mode (optional)", ok: true, required: false };
+  if ("version" in docker) return { ...finding, means: `Docker ${docker.version}` };
+  return {
+    ...finding,
+    means: docker.absence,
+    advice: `only SANDBOX_ENGINE=docker needs one: ${docker.advice}`,
+  };
 }
 
 export function doctorCommand(): Command {

@@ -1,10 +1,10 @@
 /** `itx egress`: the project's door. */
-import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
-import { Command } from "commander";
+import { Command, InvalidArgumentError } from "commander";
 import { SandboxError } from "../core/error.ts";
 import type { EgressPolicyDocument } from "../node/itx.ts";
 import { followEvents } from "./events.ts";
+import { readGiven, wholeNumber } from "./input.ts";
 import { printJson, printResult, printRows } from "./output.ts";
 import { withItx } from "./target.ts";
 
@@ -37,7 +37,7 @@ export function egressCommand(): Command {
     .description("replace the policy by a JSON file, or standard input with -")
     .argument("<file>")
     .action(async (file: string, _options: unknown, command: Command) => {
-      const document = file === "-" ? await text(process.stdin) : await readFile(file, "utf8");
+      const document = file === "-" ? await text(process.stdin) : await readGiven(file, "the policy");
       const policy = parsePolicy(document, file);
       await withItx(command, async (itx, { json }) => {
         const stored = await itx.egress.setPolicy(policy);
@@ -49,29 +49,34 @@ export function egressCommand(): Command {
     .description("which rule would decide a request; sends nothing")
     .argument("<url>")
     .option("-X, --method <method>", "the method", "GET")
-    .option("-H, --header <header...>", "a header, `Name: value`")
-    .action(async (url: string, options: { method: string; header?: string[] }, command: Command) =>
+    .option("-H, --header <header...>", "a header, `Name: value`", header)
+    .action(async (url: string, options: { method: string; header?: [string, string][] }, command: Command) =>
       withItx(command, async (itx, { json }) => {
-        const headers = (options.header ?? []).map((header): [string, string] => {
-          const colon = header.indexOf(":");
-          return [header.slice(0, colon).trim(), header.slice(colon + 1).trim()];
-        });
+        const headers = options.header ?? [];
         const decision = await itx.egress.test({ method: options.method, url, headers });
-        printResult(
-          `${String(decision.kind)} by ${decision.rule === null ? "the default" : `rule ${String(decision.rule)}`}`,
-          decision,
-          json,
-        );
+        printResult(decided(decision), decision, json);
       }),
     );
   egress
     .command("tail")
     .description("follow the door's decisions")
-    .option("--after <offset>", "start after this event", Number, 0)
+    .option("--after <offset>", "start after this event", wholeNumber(0), 0)
     .action(async (options: { after: number }, command: Command) =>
       withItx(command, (itx, { json }) => followEvents(itx.streams.get("/egress"), options.after, json)),
     );
   return egress;
+}
+
+function header(text: string, others: [string, string][] = []): [string, string][] {
+  const colon = text.indexOf(":");
+  if (colon < 1) throw new InvalidArgumentError("It must be a name, a colon and a value.");
+  return [...others, [text.slice(0, colon).trim(), text.slice(colon + 1).trim()]];
+}
+
+/** By what a request is decided, or what is wrong with the request itself. */
+function decided({ kind, rule, code, detail }: Record<string, unknown>): string {
+  if (code !== undefined && code !== "egress_denied") return `${kind}: ${detail}`;
+  return `${kind} by ${rule === null ? "the default" : `rule ${rule}`}`;
 }
 
 function parsePolicy(document: string, file: string): EgressPolicyDocument {

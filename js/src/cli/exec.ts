@@ -1,8 +1,9 @@
 /** `itx sandboxes exec`: output as it comes, and the command's own exit code. */
-import { Command, InvalidArgumentError } from "commander";
+import { Command } from "commander";
 import { EventSourceParserStream } from "eventsource-parser/stream";
 import type { Itx } from "../node/itx.ts";
 import { ExitStatus, reportError } from "./errors.ts";
+import { wholeNumber } from "./input.ts";
 import { printJson } from "./output.ts";
 import { sandboxPath, variables } from "./sandboxes.ts";
 import { globals, withItx } from "./target.ts";
@@ -23,7 +24,7 @@ export function execCommand(): Command {
     .argument("<command...>", "the command, after --; one argument is a shell line")
     .option("--cwd <folder>", "where it runs")
     .option("--env <name=value...>", "a variable of this command")
-    .option("--timeout <ms>", "its time limit in milliseconds", milliseconds)
+    .option("--timeout <ms>", "its time limit in milliseconds", wholeNumber(0))
     .passThroughOptions()
     .addHelpText("after", "\nExample:\n  $ itx sandboxes exec main -- git -C /workspace/app status")
     .action(async (name: string, words: string[], flags: ExecFlags, command: Command) => {
@@ -43,11 +44,6 @@ export function execCommand(): Command {
       }
       throw new ExitStatus(status);
     });
-}
-
-function milliseconds(text: string): number {
-  if (!/^\d+$/.test(text)) throw new InvalidArgumentError("It must be a whole number of milliseconds.");
-  return Number(text);
 }
 
 /** One word is a shell line as it is; several are quoted, so that they arrive as they were given. */

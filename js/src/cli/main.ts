@@ -1,5 +1,7 @@
 #!/usr/bin/env node
 /** `itx`: one command for the local server and for a deployed Worker. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { Command, CommanderError } from "commander";
 import { completionCommand } from "./completion.ts";
 import { connectionsCommand } from "./connections.ts";
@@ -13,6 +15,14 @@ import { sandboxesCommand } from "./sandboxes.ts";
 import { secretsCommand } from "./secrets.ts";
 import { tokenCommand } from "./token.ts";
 
+function version(): string {
+  // The same from the sources and from dist/js.
+  const manifest: { version: string } = JSON.parse(
+    readFileSync(join(import.meta.dirname, "../../../package.json"), "utf8"),
+  );
+  return manifest.version;
+}
+
 /** Builds the whole command tree; the reference page is generated from it. */
 export function createProgram(): Command {
   const program = new Command("itx")
@@ -22,7 +32,7 @@ export function createProgram(): Command {
     .option("--context <project>", "the project (also ITX_CONTEXT)", process.env.ITX_CONTEXT ?? "prj_local")
     .option("--dir <folder>", "where the local server keeps its state", ".itx")
     .option("--json", "print JSON")
-    .showHelpAfterError("(add --help for what is allowed)")
+    .version(version(), "--version", "print the version")
     .addHelpText(
       "after",
       [
@@ -54,7 +64,7 @@ export function createProgram(): Command {
 
 /** Commander would end the process itself; the one place that ends it is `main`. */
 function exitOverride(command: Command): Command {
-  command.exitOverride();
+  command.exitOverride().showHelpAfterError("(add --help for what is allowed)");
   for (const child of command.commands) exitOverride(child);
   return command;
 }
@@ -72,4 +82,11 @@ export async function main(argv: readonly string[]): Promise<number> {
   }
 }
 
+/** A reader that has seen enough, such as `head`, ends the command as it ends any other. */
+function endWithReader(error: NodeJS.ErrnoException): void {
+  if (error.code !== "EPIPE") throw error;
+  process.exit(process.exitCode ?? 0);
+}
+
+if (import.meta.main !== false) process.stdout.on("error", endWithReader);
 if (import.meta.main !== false) process.exitCode = await main(process.argv.slice(2));

@@ -3,6 +3,7 @@ import { Command } from "commander";
 import type { CreateInput, SandboxHandle } from "../node/itx.ts";
 import { followEvents, printEvent } from "./events.ts";
 import { execCommand } from "./exec.ts";
+import { wholeNumber } from "./input.ts";
 import { printJson, printResult, printRows } from "./output.ts";
 import { shellCommand } from "./shell.ts";
 import { withItx } from "./target.ts";
@@ -157,7 +158,7 @@ function eventsCommand(): Command {
     .description("the sandbox's own event stream")
     .argument("<name>", "the sandbox's name or path")
     .option("--follow", "go on with every new event")
-    .option("--after <offset>", "start after this event", Number, 0)
+    .option("--after <offset>", "start after this event", wholeNumber(0), 0)
     .action(async (name: string, options: { follow?: boolean; after: number }, command: Command) =>
       withItx(command, async (itx, { json }) => {
         const path = sandboxPath(name);

@@ -79,6 +79,7 @@ function tableFunctions(
   | "validateEvent"
   | "resolveClaim"
   | "routeClaim"
+  | "assertContainers"
   | "checkQuota"
   | "planMigrations"
 > {
@@ -89,6 +90,7 @@ function tableFunctions(
     eventCatalogue: () => ask("eventCatalogue", {}),
     validateEvent: ({ type, payload }: EventInput) => ask("validateEvent", { type, payload }),
     resolveClaim: (request: ClaimRequest) => ask("resolveClaim", request),
+    assertContainers: (engineMode: string) => ask("assertContainers", { engineMode }),
     routeClaim: (claim: Claim | null, path?: string) => ask("routeClaim", { claim, path }),
     checkQuota: (request) => ask("checkQuota", request),
     planMigrations: (request) => ask("planMigrations", request),

@@ -202,6 +202,8 @@ export interface StateCore {
   resolveClaim(request: ClaimRequest): ClaimResolution;
   /** The class that hosts a claimed sandbox. */
   routeClaim(claim: Claim | null, path?: string): Route;
+  /** @throws SandboxError `containers_not_enabled` where nothing plays containers; asked before a name is claimed */
+  assertContainers(engineMode: string): void;
 
   /** Bytes are a JSON array of events. */
   foldProjection(events: readonly FoldableEvent[] | Uint8Array, state?: ProjectionState): ProjectionState;

@@ -22,6 +22,7 @@ import {
   rootCertificates,
   type SecureContext,
 } from "node:tls";
+import { SandboxError } from "../core/error.ts";
 import { maxHeaderBytes, sendError } from "./egress.ts";
 import { answerOn, forward, forwardUpgrade, hasBody, requestHeaders } from "./http-forward.ts";
 import { connectionHeader, engineHeader, engineHeaderPrefix } from "./protocol.ts";
@@ -35,6 +36,13 @@ export interface OutboundOptions {
   classify: (address: string) => string;
   /** What the door adds where a rule names a non-public address literally. */
   secret: string;
+}
+
+interface Upstream {
+  address: string;
+  port: number;
+  /** Said so, whatever was asked for. */
+  plain: boolean;
 }
 
 interface Destination {
@@ -55,13 +63,18 @@ const idleMs = 15_000;
 
 export class Outbound {
   readonly #options: OutboundOptions;
+  readonly #upstreams: ReadonlyMap<string, Upstream>;
   readonly #agents: { plain: Agent; secure: SecureAgent; upstream: SecureAgent };
   readonly #upstreamTrust: SecureContext;
   readonly #resolved = new Map<string, { addresses: Promise<string[]>; until: number }>();
   #server: Server | null = null;
 
+  /** @throws SandboxError `invalid_argument` for an upstream that is none */
   constructor(options: OutboundOptions) {
     this.#options = options;
+    this.#upstreams = new Map(
+      Object.entries(options.upstreams).map(([name, text]) => [name, parseUpstream(name, text)]),
+    );
     const agent = { keepAlive: true, timeout: idleMs, scheduling: "lifo" as const };
     this.#agents = {
       plain: new Agent(agent),
@@ -203,10 +216,12 @@ export class Outbound {
     port: number,
     literal: boolean,
   ): Promise<Destination> {
-    const { upstreams } = this.#options;
     const name = host.toLowerCase().replace(/\.$/, "");
-    const upstream = upstreams[`${name}:${port}`] ?? upstreams[name];
-    if (upstream !== undefined) return parseUpstream(upstream, scheme);
+    const upstream = this.#upstreams.get(`${name}:${port}`) ?? this.#upstreams.get(name);
+    if (upstream !== undefined) {
+      const { address, port: actual, plain } = upstream;
+      return { address, port: actual, tls: scheme === "https" && !plain, upstream: true };
+    }
     const isAddress = isIP(name) !== 0;
     const addresses = isAddress ? [name] : await this.#resolve(name);
     const allowed = addresses.find((address) => this.#options.classify(address) === "public");
@@ -251,18 +266,35 @@ function certificatesIn(pem: string): string[] {
   return pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
 }
 
-function parseUpstream(upstream: string, scheme: "http" | "https"): Destination {
+function parseUpstream(name: string, upstream: string): Upstream {
   const parts = /^(http:\/\/)?(?:\[([^\]]+)\]|([^:/]+)):(\d+)$/.exec(upstream);
   const address = parts?.[2] ?? parts?.[3];
-  if (parts === null || address === undefined) {
-    throw new Error(`the upstream ${JSON.stringify(upstream)} is not address:port or http://address:port`);
+  const port = Number(parts?.[4]);
+  if (address === undefined || port < 1 || port > 65535) {
+    throw new SandboxError({
+      code: "invalid_argument",
+      message: `the upstream of ${name} is ${JSON.stringify(upstream)}; it must be address:port, such as 127.0.0.1:9000, or http://address:port to speak no TLS to it`,
+      details: { argument: `upstreams.${name}`, got: upstream },
+      status: 400,
+      retryable: false,
+    });
   }
-  return {
-    address,
-    port: Number(parts[4]),
-    tls: scheme === "https" && parts[1] === undefined,
-    upstream: true,
-  };
+  return { address, port, plain: parts?.[1] !== undefined };
+}
+
+const certificateTroubles =
+  /^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+|CERT_\w+)$/;
+
+/** What a person can do about a failure of TLS; OpenSSL's own words name its source files. */
+function reasonOf(error: Error): string {
+  const code = "code" in error ? String(error.code) : "";
+  if (code === "EPROTO") {
+    return "what answers there speaks no TLS; an upstream that speaks plain HTTP is named as http://address:port";
+  }
+  if (certificateTroubles.test(code)) {
+    return `its certificate is not trusted (${code}); public authorities are, and for an upstream those of --upstream-ca or upstreamCa`;
+  }
+  return error.message;
 }
 
 /** The origin closed a kept connection as it was taken up again; a request without effect or body goes on another one. */
@@ -283,5 +315,5 @@ function refuse(response: ServerResponse, url: string, error: Error): void {
   }
   const where = /^[a-z]+:\/\/[^/?#]*/i.exec(url)?.[0] ?? "the origin";
   if (error instanceof AddressDenied) sendError(response, 403, "egress_denied", error.message);
-  else sendError(response, 502, "origin_unreachable", `${where} cannot be reached: ${error.message}`);
+  else sendError(response, 502, "origin_unreachable", `${where} cannot be reached: ${reasonOf(error)}`);
 }

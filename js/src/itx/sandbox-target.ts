@@ -21,6 +21,7 @@ export class SandboxTarget {
   async create(input: ClaimInput, allowRawSecrets: boolean): Promise<void> {
     const { env, core, projectId } = this.context;
     const { path } = this;
+    core.assertContainers(env.ENGINE_MODE ?? "");
     const { event } = await catalogueStub(env, core, projectId).claim({ path, input });
     const request: CreateArguments = {
       projectId,
@@ -74,6 +75,7 @@ export class SandboxTarget {
   #stub(claim: StoredEvent | null): SandboxObject {
     const { env, core, projectId } = this.context;
     const { binding } = core.routeClaim(claim, this.path);
+    core.assertContainers(env.ENGINE_MODE ?? "");
     return sandboxNamespace(env, binding).getByName(core.durableObjectName({ projectId, path: this.path }));
   }
 }

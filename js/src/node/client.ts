@@ -1,9 +1,30 @@
 /** A client of a running Worker: capnweb over one WebSocket, authorised by a token that never stands in an address. */
 import "../engine/websocket-global.ts";
-import { newWebSocketRpcSession } from "capnweb";
+import { newWebSocketRpcSession, RpcPromise, RpcStub } from "capnweb";
 import { WebSocket } from "ws";
 import { SandboxError } from "../core/error.ts";
+import { loadCore } from "../core/index.ts";
 import type { Itx } from "./itx.ts";
+
+/** Every object has a `constructor`; a stub's is the library's class, which would answer a call with JavaScript's own words. */
+const stubClasses: readonly object[] = [RpcStub, RpcPromise];
+for (const stubClass of stubClasses) {
+  Object.defineProperty(Reflect.get(stubClass, "prototype"), "constructor", {
+    value: () => Promise.reject(noConstructor()),
+    writable: true,
+    configurable: true,
+  });
+}
+
+function noConstructor(): SandboxError {
+  return new SandboxError({
+    code: "unknown_method",
+    message: "there is no method constructor; __describe() of a sandbox lists its methods",
+    details: { method: "constructor" },
+    status: 404,
+    retryable: false,
+  });
+}
 
 export interface ConnectOptions {
   /** The Worker's address, `http(s)://host[:port]`. */
@@ -25,6 +46,7 @@ export interface ItxConnection extends AsyncDisposable {
  */
 export async function connect(options: ConnectOptions): Promise<ItxConnection> {
   const address = rpcAddress(options);
+  if (options.project !== undefined) (await loadCore()).assertProjectId(options.project);
   const socket = new WebSocket(address.href, {
     headers: { authorization: `Bearer ${options.token}` },
     perMessageDeflate: false,
@@ -52,22 +74,32 @@ function isItx(value: unknown): value is Itx {
   return (typeof value === "object" || typeof value === "function") && value !== null;
 }
 
-function rpcAddress({ url, project }: ConnectOptions): URL {
-  let address: URL;
-  try {
-    address = new URL("/rpc", url);
-  } catch {
-    throw new SandboxError({
-      code: "invalid_argument",
-      message: `the address of the Worker is ${JSON.stringify(url)}; it must be http://host[:port] or https://host[:port]`,
-      details: { got: url },
-      status: 400,
-      retryable: false,
-    });
+/** From JavaScript anything may come. */
+function rpcAddress(options: Partial<ConnectOptions> = {}): URL {
+  const { url, token, project } = options;
+  const address = typeof url === "string" && URL.canParse("/rpc", url) ? new URL("/rpc", url) : null;
+  if (address === null || !/^https?:$/.test(address.protocol)) {
+    throw invalid(
+      "url",
+      `the address of the Worker is ${JSON.stringify(url)}; it must be http://host[:port] or https://host[:port]`,
+    );
+  }
+  if (typeof token !== "string" || token === "") {
+    throw invalid("token", "the token is missing; mint one with `itx token`, or server.mintToken(project)");
   }
   address.protocol = address.protocol === "https:" ? "wss:" : "ws:";
   if (project !== undefined) address.searchParams.set("project", project);
   return address;
+}
+
+function invalid(argument: string, message: string): SandboxError {
+  return new SandboxError({
+    code: "invalid_argument",
+    message,
+    details: { argument },
+    status: 400,
+    retryable: false,
+  });
 }
 
 function opened(socket: WebSocket, url: string): Promise<void> {
@@ -79,7 +111,7 @@ function opened(socket: WebSocket, url: string): Promise<void> {
           code: response.statusCode === 401 ? "unauthorized" : "unreachable",
           message:
             response.statusCode === 401
-              ? `${url} refused the token; mint one with \`itx token\`, or check which project it is for`
+              ? `${url} refused the token; mint one with \`itx token\`, or check which project it is for: a project's token acts for that one alone, an operator's needs one named`
               : `${url} answered ${response.statusCode} instead of opening a connection`,
           details: { url, status: response.statusCode ?? 0 },
           status: response.statusCode ?? 502,

@@ -1,11 +1,12 @@
 /** SANDBOX_ENGINE=docker: the Worker and its containers are handed to `wrangler dev`, which runs containers in Docker. */
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { createServer } from "node:net";
 import { dirname, join, resolve } from "node:path";
 import { createInterface } from "node:readline";
+import { promisify } from "node:util";
 import { SandboxError } from "../core/error.ts";
 
 export interface DockerOptions {
@@ -54,6 +55,30 @@ export function dockerHandover(
   };
 }
 
+/** Docker's engine: its version, or why there is none and what to do. */
+export async function dockerEngine(): Promise<{ version: string } | { absence: string; advice: string }> {
+  try {
+    const { stdout } = await promisify(execFile)("docker", ["info", "--format", "{{.ServerVersion}}"]);
+    return { version: stdout.trim() };
+  } catch (error) {
+    const { code, stderr } = Object(error);
+    if (code === "ENOENT") {
+      return {
+        absence: "Docker is not installed: there is no `docker` on the PATH",
+        advice: "install Docker",
+      };
+    }
+    const said = String(stderr ?? "")
+      .trim()
+      .split("\n")
+      .at(-1);
+    return {
+      absence: `Docker is installed, but its engine does not answer${said ? ` (${said})` : ""}`,
+      advice: "start Docker, or let this user reach it",
+    };
+  }
+}
+
 export interface DockerWorker {
   url: URL;
   close(): Promise<void>;
@@ -66,9 +91,21 @@ export async function startDocker(
   log: (line: string) => void,
 ): Promise<DockerWorker> {
   const config = resolve(options.config);
-  if (!existsSync(config)) {
-    throw failed(`${config} is missing; write it with \`npm run wrangler:config -- --env dev\``);
+  const missing = existsSync(config)
+    ? null
+    : `${config} is missing; write it with \`npm run wrangler:config -- --env dev\``;
+  const docker = await dockerEngine();
+  // Without Docker nothing else matters; what else is missing is told with it, so that nobody mends one thing after the other.
+  if ("absence" in docker) {
+    const instead =
+      process.platform === "linux"
+        ? "SANDBOX_ENGINE=embedded needs none"
+        : "SANDBOX_ENGINE=none runs without containers";
+    throw failed(
+      `${docker.absence}; ${docker.advice}, or: ${instead}${missing === null ? "" : `. Also, ${missing}`}`,
+    );
   }
+  if (missing !== null) throw failed(missing);
   const port = options.port === 0 ? await freePort(options.host) : options.port;
   await writeFile(varsFile(options.stateDir), varsText(vars), { mode: 0o600 });
   const handover = dockerHandover({ ...options, config, port }, process.env);
@@ -112,7 +149,7 @@ async function serves(url: URL, child: ChildProcess, last: readonly string[]): P
   const deadline = Date.now() + startMs;
   while (Date.now() < deadline) {
     if (child.exitCode !== null || child.signalCode !== null) {
-      throw failed(`wrangler ended: ${last.join(" | ")}; is Docker running? \`itx doctor\` says`);
+      throw failed(`wrangler ended: ${last.join(" | ")}`);
     }
     const answers = await fetch(url).then(
       (response) => response.body?.cancel().then(() => true) ?? true,

@@ -1,5 +1,7 @@
 /** `import { open } from "iterate-sandboxes/node"`: a project in a folder, with its own server and engine. */
 import { resolve } from "node:path";
+import { SandboxError } from "../core/error.ts";
+import { loadCore } from "../core/index.ts";
 import { connect } from "./client.ts";
 import type { Itx } from "./itx.ts";
 import { type Server, startServer } from "./server.ts";
@@ -9,8 +11,13 @@ export interface OpenOptions {
   dir?: string;
   /** The project's id: `[a-z0-9][a-z0-9_-]{0,62}`; `prj_local` without one. */
   project?: string;
-  /** Host name to `address:port`: serves public names locally. Out of reach of sandboxes. */
+  /**
+   * `name` or `name:port` to `address:port`, or to `http://address:port` where TLS must not be spoken: serves public names locally. Out of
+   * reach of sandboxes.
+   */
   upstreams?: Record<string, string>;
+  /** PEM certificates that are trusted on connections to upstreams, besides the public ones. */
+  upstreamCa?: string;
   /** Further variables of the Worker, such as `OPENAI_API_KEY`. */
   vars?: Record<string, string>;
 }
@@ -23,12 +30,24 @@ export interface Project extends AsyncDisposable, Itx {
   close(): Promise<void>;
 }
 
+function notOptions(got: unknown): SandboxError {
+  return new SandboxError({
+    code: "invalid_argument",
+    message: `open was given ${JSON.stringify(got)}; it must be an object such as { dir: ".itx", project: "prj_demo" }`,
+    details: { argument: "options" },
+    status: 400,
+    retryable: false,
+  });
+}
+
 /** Starts a server on `dir` and connects to one of its projects. */
 export async function open(options: OpenOptions = {}): Promise<Project> {
-  const project = options.project ?? "prj_local";
+  if (typeof options !== "object" || options === null) throw notOptions(options);
+  const project = (await loadCore()).assertProjectId(options.project ?? "prj_local");
   const server = await startServer({
     stateDir: resolve(options.dir ?? ".itx"),
     ...(options.upstreams === undefined ? {} : { upstreams: options.upstreams }),
+    ...(options.upstreamCa === undefined ? {} : { upstreamCa: options.upstreamCa }),
     ...(options.vars === undefined ? {} : { vars: options.vars }),
   });
   try {

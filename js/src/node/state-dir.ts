@@ -1,6 +1,6 @@
 /** The folder of one server: its keys, made once, and a lock, so that two servers never write the same storage. */
 import { createHash, randomBytes } from "node:crypto";
-import { lstat, mkdir, open, readFile, realpath, rename } from "node:fs/promises";
+import { chmod, lstat, mkdir, open, readFile, realpath, rename, stat } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
@@ -21,9 +21,37 @@ export interface StateDir {
   release(): Promise<void>;
 }
 
+/** Makes the folder if there is none. It holds keys and the data of every project: this user alone may enter it. */
+export async function makeStateDir(path: string): Promise<void> {
+  await mkdir(path, { recursive: true, mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
+    throw unusable(path, error);
+  });
+  // One that was there, and is somebody's own, is left as it is; one that is ours may have been made wider once.
+  const keys = await stat(join(path, "keys.json")).catch(() => null);
+  if (keys !== null && ((await stat(path)).mode & 0o077) !== 0) await chmod(path, 0o700);
+}
+
+function unusable(path: string, error: NodeJS.ErrnoException): Error {
+  const reasons: Record<string, string> = {
+    EEXIST: "is a file",
+    ENOTDIR: "is below a file",
+    EACCES: "may not be made by this user",
+    EROFS: "is on a read-only file system",
+  };
+  const reason = reasons[error.code ?? ""];
+  if (reason === undefined) return error;
+  return new SandboxError({
+    code: "state_dir_unusable",
+    message: `${path} ${reason}; the state of a server is kept in a folder of its own, such as .itx`,
+    details: { path, reason: error.code ?? "" },
+    status: 400,
+    retryable: false,
+  });
+}
+
 /** Makes the folder if need be, locks it and reads its keys. @throws SandboxError `state_dir_in_use` */
 export async function openStateDir(path: string): Promise<StateDir> {
-  await mkdir(path, { recursive: true, mode: 0o700 });
+  await makeStateDir(path);
   const real = await realpath(path);
   const name = createHash("sha256").update(real).digest("hex").slice(0, 16);
   const lock = await acquire(`\0iterate-sandboxes-${userInfo().uid}-${name}`, real);
@@ -87,7 +115,10 @@ export async function readKeys(dir: string): Promise<Keys> {
     if (error.code === "ENOENT") return null;
     throw error;
   });
-  if (text === null) return writeKeys(path);
+  if (text === null) {
+    await makeStateDir(dir);
+    return writeKeys(path);
+  }
   const keys: unknown = JSON.parse(text);
   if (!isKeys(keys)) {
     throw new SandboxError({

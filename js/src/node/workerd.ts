@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import type { MiniflareOptions } from "miniflare";
+import { SandboxError } from "../core/error.ts";
 import { loadMiniflare } from "./load-miniflare.ts";
 import { userRuntimeDir } from "./state-dir.ts";
 
@@ -56,10 +57,21 @@ export async function startWorkerd(
     return { url, pid: child.pid, exited: exitOf(child), close: () => miniflare.dispose() };
   } catch (error) {
     await miniflare.dispose().catch(() => undefined);
-    throw error;
+    throw inUse(error, listen) ?? error;
   } finally {
     unsubscribe("child_process", onChild);
   }
+}
+
+function inUse(error: unknown, { host, port }: { host: string; port: number }): SandboxError | null {
+  if (!(error instanceof Error) || !("code" in error) || error.code !== "ERR_ADDRESS_IN_USE") return null;
+  return new SandboxError({
+    code: "address_in_use",
+    message: `something listens on ${host}:${port} already; end it, or take another port: 0 is a free one`,
+    details: { host, port },
+    status: 409,
+    retryable: true,
+  });
 }
 
 /**

@@ -20,17 +20,18 @@ export interface WireFields {
 /** How capnweb says that a client called what is not there. */
 const UNKNOWN_METHOD = /^'(.+)' is not a function\.$/;
 
+/** What following a path over nothing throws; a TypeError of our own code comes from elsewhere. */
+const NOTHING_THERE = /^Cannot read properties of undefined \(reading '(.+)'\)$/;
+const FOLLOWED = /^.*\n\s+at followPath/;
+const WHAT_THERE_IS =
+  "a project has sandboxes, secrets, egress, streams and connections, and __describe() of a sandbox lists its methods";
+
 /** The error that a client gets for this one. Faults without a code are logged here, and leave as `internal_error`. */
 export function wireError(error: unknown): SandboxError {
   const fields = fieldsOf(error);
   if (fields !== undefined) return new SandboxError(fields);
-  const unknown = error instanceof TypeError ? UNKNOWN_METHOD.exec(error.message)?.[1] : undefined;
-  if (unknown !== undefined)
-    return shellError(
-      "unknown_method",
-      `there is no method ${unknown}; __describe() of a sandbox lists the ones it has`,
-      { method: unknown },
-    );
+  const unknown = unknownMethod(error);
+  if (unknown !== null) return unknown;
   if (error instanceof Error && error.message.includes(KILLED)) {
     return new SandboxError({
       code: "OPERATION_INTERRUPTED",
@@ -51,6 +52,23 @@ export function wireError(error: unknown): SandboxError {
     status,
     retryable: retryableOf(error),
   });
+}
+
+/** What a client reached for that is not there, when that is what the error says. */
+function unknownMethod(error: unknown): SandboxError | null {
+  if (!(error instanceof TypeError)) return null;
+  const method = UNKNOWN_METHOD.exec(error.message)?.[1];
+  if (method !== undefined)
+    return shellError("unknown_method", `there is no method ${method}; ${WHAT_THERE_IS}`, { method });
+  const below = NOTHING_THERE.exec(error.message)?.[1];
+  if (below === undefined || !FOLLOWED.test(error.stack ?? "")) return null;
+  return shellError(
+    "unknown_method",
+    `${below} was asked of what is not there: the name before it is wrong; ${WHAT_THERE_IS}`,
+    {
+      method: below,
+    },
+  );
 }
 
 /** Runs a call of the public surface; whatever it throws leaves as a SandboxError. */

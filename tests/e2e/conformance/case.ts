@@ -1,9 +1,11 @@
 /** What a conformance case is, and what it is given. Cases run inside workerd: on the stub that `getSandbox` gives, or in the object. */
 import assert from "node:assert/strict";
 import type * as Sdk from "@cloudflare/sandbox";
-import type { EngineEnv, Sandbox } from "../../../js/src/engine/sandbox.ts";
+import type { EngineEnv, Sandbox as EngineSandbox } from "../../../js/src/engine/sandbox.ts";
 
 export type Transport = "http" | "websocket" | "rpc";
+
+export type Sandbox = EngineSandbox<ConformanceEnv>;
 
 export interface World {
   readonly transport: Transport;

@@ -11,7 +11,7 @@ export { ContainerProxy } from "@cloudflare/sandbox";
 /** The package's class and one method more, by which a case reaches the object from inside. */
 export class Sandbox extends EngineSandbox<ConformanceEnv> {
   async conform(method: string, title: string): Promise<string | null> {
-    const inside: Inside = { self: this as unknown as Inside["self"], ctx: this.ctx };
+    const inside: Inside = { self: this, ctx: this.ctx };
     return await verdict(() => caseOf(method, title).run(worldOf(this.env), inside));
   }
 }
@@ -67,6 +67,15 @@ async function sessionNames({ sandbox }: World): Promise<string[]> {
   return Object.keys(session).sort();
 }
 
+/** The binding is typed as the SDK wants it, which knows nothing of the one method more. */
+function conforming(stub: object): Pick<Sandbox, "conform"> {
+  if (!conforms(stub)) throw new TypeError("the object has no method conform");
+  return stub;
+}
+
+const conforms = (stub: object): stub is Pick<Sandbox, "conform"> =>
+  typeof Reflect.get(stub, "conform") === "function";
+
 export default {
   async fetch(request, env, ctx) {
     const engine = engineEntry(request, env, ctx);
@@ -75,7 +84,6 @@ export default {
     if (preview !== null) return preview;
     const { pathname, searchParams } = new URL(request.url);
     const world = worldOf(env);
-    const objects = env.Sandbox as unknown as DurableObjectNamespace<Sandbox>;
     if (pathname === "/names") {
       return Response.json({ Sandbox: prototypeNames(), ExecutionSession: await sessionNames(world) });
     }
@@ -85,7 +93,7 @@ export default {
     const failure =
       found.inside === null
         ? await verdict(() => found.run(world, null))
-        : await objects.getByName(found.inside).conform(method, title);
+        : await conforming(env.Sandbox.getByName(found.inside)).conform(method, title);
     return Response.json({ failure });
   },
 } satisfies ExportedHandler<ConformanceEnv>;

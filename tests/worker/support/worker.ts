@@ -8,6 +8,7 @@ import { WebSocket } from "ws";
 import { loadCore } from "../../../js/src/core/index.ts";
 import type { Itx } from "../../../js/src/node/itx.ts";
 import { mintToken } from "../../../js/src/worker/tokens.ts";
+import { workerBundle } from "../../../scripts/bundle-worker.ts";
 
 const root = new URL("../../../", import.meta.url).pathname;
 const tokenKeys = [{ id: "test", secret: "t".repeat(40) }];
@@ -135,24 +136,9 @@ let bundled: Promise<string> | null = null;
 
 function bundle(): Promise<string> {
   bundled ??= build({
-    absWorkingDir: root,
+    ...workerBundle,
     entryPoints: ["tests/worker/entry.ts"],
-    bundle: true,
     write: false,
-    format: "esm",
-    platform: "neutral",
-    target: "es2023",
-    mainFields: ["module", "main"],
-    conditions: ["workerd", "worker", "browser", "import"],
-    external: ["cloudflare:*", "node:*", "*.wasm"],
-    plugins: [
-      {
-        name: "wasm-module",
-        setup(pluginBuild) {
-          pluginBuild.onResolve({ filter: /\.wasm$/ }, () => ({ path: "./core.wasm", external: true }));
-        },
-      },
-    ],
     logLevel: "error",
   }).then(({ outputFiles }) => {
     const [file] = outputFiles;

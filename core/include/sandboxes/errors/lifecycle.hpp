@@ -82,7 +82,16 @@ struct StreamUnavailable {
   bool operator==(const StreamUnavailable&) const = default;
 };
 
-using LifecycleErrors = std::tuple<MethodFenced, ContainerStartFailed, WorkspaceRestoreFailed, SetUpFailed,
-                                   TearDownFailed, SnapshotLost, StreamUnavailable>;
+/// The SDK's own words begin the message: what was written for it looks for them.
+struct ContainersNotEnabled {
+  static constexpr ErrorInfo info{"containers_not_enabled", 503, false, "Nothing plays containers here."};
+  [[nodiscard]] std::string message() const;
+  [[nodiscard]] Details details() const;
+  bool operator==(const ContainersNotEnabled&) const = default;
+};
+
+using LifecycleErrors =
+    std::tuple<MethodFenced, ContainersNotEnabled, ContainerStartFailed, WorkspaceRestoreFailed, SetUpFailed,
+               TearDownFailed, SnapshotLost, StreamUnavailable>;
 
 }  // namespace sandboxes

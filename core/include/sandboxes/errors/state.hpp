@@ -32,10 +32,11 @@ struct InvalidPath {
 };
 
 struct NameTooLong {
-  static constexpr ErrorInfo info{"name_too_long", 400, false,
-                                  "A Durable Object name is longer than 256 bytes."};
-  std::string name;
-  std::int64_t bytes;
+  static constexpr ErrorInfo info{
+      "name_too_long", 400, false,
+      "A path is too long: with its project's id it names an object, in 256 bytes."};
+  std::string what;  ///< as the caller knows it: `path`, or `name` where a whole name was given
+  std::string got;
   std::int64_t limit;
   [[nodiscard]] std::string message() const;
   [[nodiscard]] Details details() const;

@@ -246,7 +246,7 @@ export const sessions: Cases = {
     }),
   },
   "ExecutionSession.setEnvVars": {
-    "for this session alone": inSession(async (session, { sandbox }) => {
+    "for one session alone": inSession(async (session, { sandbox }) => {
       await session.setEnvVars({ ONLY: "here", MINE: undefined });
       assert.equal((await session.exec("echo $ONLY [$MINE]")).stdout, "here []\n");
       assert.equal((await sandbox.exec("echo [$ONLY]")).stdout, "[]\n");
