@@ -235,7 +235,15 @@ class Soak {
       await this.#handle({ ...known, name: other }).destroy();
     }
     const sandbox = this.#handle(known);
-    const read = await settled(sandbox.exec("cat /workspace/file 2>/dev/null || true"));
+    const cat = "cat /workspace/file 2>/dev/null || true";
+    let cutOff = "";
+    let read = await sandbox.exec(cat).catch((error: unknown) => {
+      cutOff = codeOf(error);
+      return undefined;
+    });
+    // A signal is not a death: what reaches a container as it dies is cut off too, and is told to call again.
+    if (at.includes("agent during") && cutOff === "OPERATION_INTERRUPTED")
+      read = await settled(sandbox.exec(cat));
     if (known.destroyed === "yes") {
       if (read !== undefined) this.outcome.losses.push(`${at}: destroyed, yet it answers`);
       return;
@@ -269,11 +277,9 @@ class Soak {
 }
 
 const settled = <T>(call: Promise<T>): Promise<T | undefined> => call.catch(() => undefined);
-const refusal = (call: Promise<unknown>): Promise<string> =>
-  call.then(
-    () => "no refusal",
-    (error: unknown) => (error instanceof Error && "code" in error ? String(error.code) : String(error)),
-  );
+const refusal = (call: Promise<unknown>): Promise<string> => call.then(() => "no refusal", codeOf);
+const codeOf = (error: unknown): string =>
+  error instanceof Error && "code" in error ? String(error.code) : String(error);
 
 export const killNine = (limits: Limits): Promise<Outcome> => new Soak(limits.seed).run(limits);
 

@@ -35,6 +35,8 @@ export interface ContainerClass {
 
 /** The base class schedules alarms as it reads the exit; this gives it the time to note it first. */
 const exitNoticeMs = 5;
+/** The host has told the end on another connection by then. */
+const endNoticeMs = 2_000;
 
 /**
  * Defines `ctx.container` for the embedded engine. Called in a constructor before `super()`, since the libraries read it there.
@@ -180,6 +182,8 @@ class EngineContainer {
     const error = response.headers.get(engineHeader.error);
     if (error === null) return response;
     await response.body?.cancel();
+    // The library starts a container that it knows to be over; one that seems to run it gives up.
+    if (error === "not_running") await Promise.race([this.#watchOf(life).ended, after(endNoticeMs)]);
     throw portError(error, port);
   }
 
@@ -214,6 +218,8 @@ class EngineContainer {
     headers.set(engineHeader.incarnation, life.incarnation);
   }
 }
+
+const after = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
 async function readOutcome(response: Response): Promise<Outcome> {
   const value: unknown = await response.json();

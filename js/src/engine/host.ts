@@ -49,6 +49,8 @@ const maxRemembered = 4096;
 const workerIdleMs = 4_000;
 /** Snapshots keep a processor busy. */
 const sleepersAtOnce = 4;
+/** The news of an end and the end of its sessions are on their way on connections of their own. */
+const endHeardMs = 10;
 
 interface Call {
   operation: EngineOperation;
@@ -239,11 +241,12 @@ export class EngineHost {
     const [oldest] = this.#over;
     if (this.#over.size >= maxRemembered && oldest !== undefined) this.#over.delete(oldest);
     this.#over.add(container.incarnation);
-    this.#sessions.end(container);
     const watchers = this.#watchers.get(container) ?? new Set();
     this.#watchers.delete(container);
     for (const response of watchers) answerOutcome(response, outcome);
     if (watchers.size === 0 && !this.#closing) this.#report(container, outcome);
+    // Whose call breaks off has heard of the end then, and starts a new life with the next.
+    setTimeout(() => this.#sessions.end(container), endHeardMs);
   }
 
   /** Answers when the container has ended; an object that goes away meanwhile is no watcher any more. */

@@ -14,7 +14,9 @@ export function fetchPort(
 ): void {
   forward(incoming, response, toPort(container, port, incoming), {
     drop: isEngineHeader,
-    refuse: (error) => refusePort(response, errorCode(container, error), error.message),
+    refuse: (error) => {
+      errorCode(container, error).then((code) => refusePort(response, code, error.message));
+    },
   });
 }
 
@@ -27,7 +29,9 @@ export function upgradePort(
 ): void {
   forwardUpgrade(incoming, socket, head, toPort(container, port, incoming), {
     drop: isEngineHeader,
-    refuse: (error, response) => refusePort(response, errorCode(container, error), error.message),
+    refuse: (error, response) => {
+      errorCode(container, error).then((code) => refusePort(response, code, error.message));
+    },
   });
 }
 
@@ -65,9 +69,9 @@ function toPort(container: RunningContainer, port: number, incoming: IncomingMes
   return outgoing;
 }
 
-function errorCode(container: RunningContainer, error: Error): EngineErrorCode {
-  if (container.over) return "not_running";
-  return error instanceof PortError ? error.code : "connection_lost";
+async function errorCode(container: RunningContainer, error: Error): Promise<EngineErrorCode> {
+  const code = error instanceof PortError ? error.code : "connection_lost";
+  return code === "connection_lost" && (await container.ends()) ? "not_running" : code;
 }
 
 function isEngineHeader(name: string): boolean {

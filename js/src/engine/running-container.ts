@@ -21,6 +21,8 @@ export interface ContainerOptions {
 
 /** Connections to the agent stay open between calls; a user's server gets one for each request. */
 const agentIdleMs = 30_000;
+/** How long a lost connection may be the sign of an end. */
+const endNoticeMs = 2_000;
 
 export class RunningContainer {
   readonly id: string;
@@ -79,9 +81,25 @@ export class RunningContainer {
     try {
       return await connectPort(join(this.#options.runtimeDir, "control.sock"), port);
     } catch (error) {
-      if (this.#over) throw new PortError("not_running", "the container ended");
+      const lost = error instanceof PortError && error.code === "connection_lost";
+      if (this.#over || (lost && (await this.ends()))) {
+        throw new PortError("not_running", "the container ended");
+      }
       throw error;
     }
+  }
+
+  /**
+   * Whether it is over, or is in a moment: a connection that breaks off is often the first that is heard of an end, which the kernel
+   * takes its time for.
+   */
+  async ends(): Promise<boolean> {
+    if (this.#over) return true;
+    let timer: NodeJS.Timeout | undefined;
+    const noEnd = new Promise<boolean>((resolve) => {
+      timer = setTimeout(() => resolve(false), endNoticeMs);
+    });
+    return Promise.race([this.ended.then(() => true), noEnd]).finally(() => clearTimeout(timer));
   }
 
   async signal(signal: number): Promise<void> {

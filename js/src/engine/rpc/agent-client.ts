@@ -1,6 +1,7 @@
 /** The agent's HTTP API as calls: JSON in and out, streams as web streams, failures as errors with the SDK's codes. */
 import { type Agent, type IncomingMessage, request } from "node:http";
 import { json, text } from "node:stream/consumers";
+import { PortError } from "../control.ts";
 
 /** A failure in the shape that the SDK reads on its side of the session: `code` and `details` as own properties. */
 export class AgentError extends Error {
@@ -17,9 +18,12 @@ export type Fields = Record<string, unknown>;
 
 export class AgentClient {
   readonly #agent: Agent;
+  readonly #ends: () => Promise<boolean>;
 
-  constructor(agent: Agent) {
+  /** `ends`: whether a connection that was lost was lost with its container. */
+  constructor(agent: Agent, ends: () => Promise<boolean>) {
     this.#agent = agent;
+    this.#ends = ends;
   }
 
   async get<T>(path: string): Promise<T> {
@@ -54,7 +58,11 @@ export class AgentClient {
       headers: { host: "localhost:3000", ...(body === undefined ? {} : { "content-type": type }) },
     });
     return new Promise((resolve, reject) => {
-      outgoing.on("error", reject);
+      outgoing.on("error", async (error) => {
+        // The session breaks off then, which says so: whoever asks again before that is known finds the old container.
+        if (isLost(error) && (await this.#ends())) return;
+        reject(error);
+      });
       outgoing.on("response", (incoming) => {
         const status = incoming.statusCode ?? 502;
         if (status >= 200 && status < 300) resolve(incoming);
@@ -65,6 +73,10 @@ export class AgentClient {
       else outgoing.end(body);
     });
   }
+}
+
+function isLost(error: Error & { code?: string }): boolean {
+  return error instanceof PortError || error.code === "ECONNRESET" || error.code === "EPIPE";
 }
 
 export interface AgentStream {

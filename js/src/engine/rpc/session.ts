@@ -38,7 +38,7 @@ export class ControlSessions {
       state.sockets.add(webSocket);
       webSocket.on("close", () => state.sockets.delete(webSocket));
       webSocket.on("error", (error) => this.#log(`rpc of ${container.id}: ${error.message}`));
-      const agent = new AgentClient(container.agent(agentPort));
+      const agent = new AgentClient(container.agent(agentPort), () => container.ends());
       const api = new ControlApi(agent, state.tunnels, container.placed);
       // capnweb asks for the events and methods that ws has; the two differ only in types that nobody uses here.
       newWebSocketRpcSession(webSocket as never, api, {
