@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { resolve } from "node:path";
 import { Command } from "commander";
+import { SandboxError } from "../core/error.ts";
 import { startDevEngine } from "../node/dev-engine.ts";
 import { ExitStatus } from "./errors.ts";
 import { printResult } from "./output.ts";
@@ -59,6 +60,16 @@ export function engineCommand(): Command {
     });
 }
 
+function notFound(program: string): SandboxError {
+  return new SandboxError({
+    code: "program_not_found",
+    message: `there is no program ${JSON.stringify(program)} on the PATH; install it in the project (npm install --save-dev ${program}) and run itx by npx, or give its path`,
+    details: { program },
+    status: 400,
+    retryable: false,
+  });
+}
+
 /** The terminal sends Ctrl-C to both; the engine outlives the command, so that its containers end in order. */
 async function runBeside(program: string, args: string[]): Promise<number> {
   const child = spawn(program, args, { stdio: "inherit" });
@@ -66,7 +77,9 @@ async function runBeside(program: string, args: string[]): Promise<number> {
   const forward = () => child.kill("SIGTERM");
   process.on("SIGINT", ignore).on("SIGTERM", forward);
   try {
-    const [code, signal] = await once(child, "exit");
+    const [code, signal] = await once(child, "exit").catch((error: NodeJS.ErrnoException) => {
+      throw error.code === "ENOENT" ? notFound(program) : error;
+    });
     return typeof code === "number" ? code : signal === "SIGINT" ? 130 : 143;
   } finally {
     process.off("SIGINT", ignore).off("SIGTERM", forward);
