@@ -179,7 +179,7 @@ describe("the table", () => {
 
 // Two at a time: none of them judges time, and all of them take most of theirs with one processor.
 describe.concurrent("at their smallest size", () => {
-  test.each(Object.entries(here))("%s", async (command, { prints, adds }) => {
+  test.each(Object.entries(here))("%s", { timeout: 300_000 }, async (command, { prints, adds }) => {
     const { status, stdout, stderr } = await run(adds === undefined ? command : `${command} ${adds}`);
     expect(status, stdout + stderr).toBe(0);
     expect(stdout).toMatch(prints);
