@@ -63,7 +63,7 @@ const elsewhere: Record<string, Elsewhere> = {
   "itx run": cli('"run", "--context"'),
   "itx token": cli('itx("token --context prj_one --expires 60")'),
   "itx completion": cli('"completion bash"'),
-  "itx --url https://… --token … sandboxes list": cli("--token ${token} --context prj_one sandboxes list"),
+  "itx --url https://… --token … sandboxes list": cli("--context prj_one sandboxes list`)).status).toBe(0)"),
   "itx sandboxes list": cli('itx("sandboxes list")'),
   "itx sandboxes create": cli('itx("sandboxes create life'),
   "itx sandboxes exec": cli('itx("sandboxes exec life'),
