@@ -1,6 +1,7 @@
 #include "sandboxes/strings.hpp"
 
 #include <array>
+#include <cmath>
 
 namespace sandboxes {
 
@@ -77,8 +78,11 @@ bool is_shown(std::uint32_t value) {
 std::string exponent_text(double number) {
   double digits = number < 0 ? -number : number;
   int exponent = 0;
-  for (; digits >= 10; digits /= 10) ++exponent;
-  auto hundredths = static_cast<int>(digits * 100 + 0.5);
+  while (digits >= 10) {
+    digits /= 10;
+    ++exponent;
+  }
+  std::int64_t hundredths = std::llround(digits * 100);
   if (hundredths == 1000) {
     hundredths = 100;
     ++exponent;

@@ -202,7 +202,8 @@ describe("what a person meets", () => {
     expect((await itx(args)).status).toBe(status);
   });
 
-  test.each([
+  // Each is a process of its own, and they share nothing but the server that none of them changes.
+  test.concurrent.each([
     ["egress set /nope", 1, /file_unreadable: the policy: "\/nope" is not there; give a file/],
     ["run /nope.js", 1, /file_unreadable: the script: "\/nope.js" is not there/],
     ["run -e 'return ('", 1, /invalid_script: -e is no JavaScript/],
@@ -228,6 +229,16 @@ describe("what a person meets", () => {
       /invalid_argument: .*"ftp:\/\/a\.test"; it must be http/,
     ],
     ["sandboxes create ü", 1, /invalid_path: .*"\/sandboxes\/ü".*U\+00FC.*\/sandboxes\/main/],
+    [
+      "sandboxes exec main ls -la",
+      2,
+      /unknown option '-la'\n\(the command comes after --, as in: itx sandboxes exec/,
+    ],
+    [
+      "--dir up engine --worker x -- no-such-program",
+      1,
+      /program_not_found: .*"no-such-program" on the PATH; install it/,
+    ],
     ["sandboxes create", 2, /missing required argument 'name'\n\(add --help/],
     ["run -e 'throw new Error(\"mine\")'", 1, /script_failed:.* mine/],
     [

@@ -1,8 +1,23 @@
 #include "sandboxes/strings.hpp"
 
 #include <catch2/catch.hpp>
+#include <limits>
+#include <utility>
 
 using namespace sandboxes;
+
+TEST_CASE("numbers are told as they are") {
+  for (const auto& [number, text] : {std::pair<double, const char*>{1e300, "1e300"},
+                                     {-2.5e20, "-2.5e20"},
+                                     {1.7976931348623157e308, "1.8e308"},
+                                     {9.999e15, "1e16"},
+                                     {std::numeric_limits<double>::quiet_NaN(), "NaN"},
+                                     {-std::numeric_limits<double>::infinity(), "-Infinity"},
+                                     {-1, "-1"},
+                                     {1.5, "1.5"}}) {
+    CHECK(number_text(number) == text);
+  }
+}
 
 TEST_CASE("base64 goes there and back, and has one spelling") {
   CHECK(base64_encode("") == "");

@@ -72,7 +72,8 @@ describe.each(pages)("%s", (page) => {
   const startsServer = blocks.some(({ code }) => /itx dev/.test(code));
   const needsServer = !startsServer && blocks.some(({ language }) => language === "sh");
 
-  test("its blocks run in order", async () => {
+  // The README's install packages, which may take its time.
+  test("its blocks run in order", { timeout: 300_000 }, async () => {
     const itx = await server.itx(`prj_${page.replaceAll(/\W/g, "_").toLowerCase()}`);
     if (needsServer) expect((await terminal.itx(["dev", "--detach", "--port", "0"])).status).toBe(0);
     for (const block of blocks) {

@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, readFile, rm, stat } from "node:fs/promises";
+import { chmod, mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -36,6 +36,18 @@ test("a folder with keys that others may enter is closed to them; one without ke
   await (await openStateDir(dir)).release();
   expect((await stat(dir)).mode & 0o777).toBe(0o700);
 });
+
+test.each(["secret-in-no-json", '{"tokenKeys":"secret"}'])(
+  "keys that are damaged are told without a word of them: %s",
+  async (text) => {
+    await writeFile(join(dir, "keys.json"), text);
+    expect(await refusal(() => openStateDir(dir))).toBe("state_dir_damaged");
+    await expect(openStateDir(dir)).rejects.toThrow(
+      /keys\.json does not hold \{ tokenKeys, secretsKeys \}; restore it/,
+    );
+    await expect(openStateDir(dir)).rejects.not.toThrow(/secret-in|"secret"/);
+  },
+);
 
 test("a folder has one server at a time, by whatever path it is named", async () => {
   const first = await openStateDir(dir);

@@ -120,7 +120,8 @@ describe("a project with nothing but the package", () => {
       import { sandboxdPath } from "./node_modules/iterate-sandboxes/dist/js/engine/sandboxd-path.js";
       process.env.PATH = "";
       await sandboxdPath().catch(({ code, message }) => console.log(code, message));`;
-    const { stdout } = await node(folder, "--input-type=module", "-e", script);
+    const { stdout, stderr } = await node(folder, "--input-type=module", "-e", script);
+    expect(stderr).toMatch(/building sandboxd from its sources, once.*iterate-sandboxes-linux-x64/);
     expect(stdout).toMatch(/^sandboxd_missing .*iterate-sandboxes-linux-x64.*cmake/);
   });
 });

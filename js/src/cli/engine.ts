@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { resolve } from "node:path";
 import { Command } from "commander";
+import { SandboxError } from "../core/error.ts";
 import { type DevEngine, startDevEngine } from "../node/dev-engine.ts";
 import { ExitStatus } from "./errors.ts";
 import { printResult } from "./output.ts";
@@ -100,6 +101,16 @@ function tellLost(engine: DevEngine): void {
   );
 }
 
+function notFound(program: string): SandboxError {
+  return new SandboxError({
+    code: "program_not_found",
+    message: `there is no program ${JSON.stringify(program)} on the PATH; install it in the project (npm install --save-dev ${program}) and run itx by npx, or give its path`,
+    details: { program },
+    status: 400,
+    retryable: false,
+  });
+}
+
 interface Beside {
   /** Its exit status. */
   ended: Promise<number>;
@@ -118,8 +129,11 @@ function runBeside(program: string, args: string[]): Beside {
     process.kill(-child.pid, signal);
   };
   return {
-    ended: once(child, "exit").then(([code, signal]) =>
-      typeof code === "number" ? code : signal === "SIGINT" ? 130 : 143,
+    ended: once(child, "exit").then(
+      ([code, signal]) => (typeof code === "number" ? code : signal === "SIGINT" ? 130 : 143),
+      (error: NodeJS.ErrnoException) => {
+        throw error.code === "ENOENT" ? notFound(program) : error;
+      },
     ),
     end: () => send("SIGTERM"),
     kill: () => send("SIGKILL"),

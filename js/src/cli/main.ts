@@ -62,9 +62,14 @@ export function createProgram(): Command {
   return exitOverride(program);
 }
 
+/** What to do after wrong usage, where there is more to say than to read the help. */
+const hints: Readonly<Record<string, string>> = {
+  exec: "(the command comes after --, as in: itx sandboxes exec main -- ls -la)",
+};
+
 /** Commander would end the process itself; the one place that ends it is `main`. */
 function exitOverride(command: Command): Command {
-  command.exitOverride().showHelpAfterError("(add --help for what is allowed)");
+  command.exitOverride().showHelpAfterError(hints[command.name()] ?? "(add --help for what is allowed)");
   for (const child of command.commands) exitOverride(child);
   return command;
 }

@@ -30,11 +30,11 @@ export async function sandboxdPath(
   return fromPlatformPackage() ?? (await fromSources(env));
 }
 
+const platformPackage = () => `iterate-sandboxes-${process.platform}-${process.arch}`;
+
 function fromPlatformPackage(): string | null {
   try {
-    const path = createRequire(import.meta.url).resolve(
-      `iterate-sandboxes-${process.platform}-${process.arch}/sandboxd`,
-    );
+    const path = createRequire(import.meta.url).resolve(`${platformPackage()}/sandboxd`);
     return existsSync(path) ? path : null;
   } catch {
     return null;
@@ -47,6 +47,10 @@ async function fromSources(env: Readonly<Record<string, string | undefined>>): P
   const cache = join(env.XDG_CACHE_HOME || join(homedir(), ".cache"), "iterate-sandboxes", version);
   const cached = join(cache, `sandboxd-${process.arch}`);
   if (existsSync(cached)) return cached;
+  const name = platformPackage();
+  process.stderr.write(
+    `building sandboxd from its sources, once, which takes minutes; the package ${name} spares it where it exists\n`,
+  );
   await mkdir(cache, { recursive: true });
   const folder = await mkdtemp(join(cache, "build-"));
   try {
@@ -75,7 +79,7 @@ function reasonOf(error: unknown): string {
 }
 
 function missing(reason: string): SandboxError {
-  const name = `iterate-sandboxes-${process.platform}-${process.arch}`;
+  const name = platformPackage();
   return new SandboxError({
     code: "sandboxd_missing",
     message:

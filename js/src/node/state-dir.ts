@@ -119,7 +119,7 @@ export async function readKeys(dir: string): Promise<Keys> {
     await makeStateDir(dir);
     return writeKeys(path);
   }
-  const keys: unknown = JSON.parse(text);
+  const keys = parsed(text);
   if (!isKeys(keys)) {
     throw new SandboxError({
       code: "state_dir_damaged",
@@ -130,6 +130,15 @@ export async function readKeys(dir: string): Promise<Keys> {
     });
   }
   return keys;
+}
+
+/** Nothing of a file that holds keys may come into a message, as the parser's own would bring it. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
 }
 
 async function writeKeys(path: string): Promise<Keys> {
