@@ -70,6 +70,11 @@ struct Driver {
   [[nodiscard]] bool emitted(std::string_view name) const {
     return std::any_of(events.begin(), events.end(), [&](const Event& e) { return e.name == name; });
   }
+  [[nodiscard]] std::optional<Payload> payload_of(std::string_view name) const {
+    const auto found =
+        std::find_if(events.begin(), events.end(), [&](const Event& e) { return e.name == name; });
+    return found == events.end() ? std::nullopt : std::optional(found->payload);
+  }
   [[nodiscard]] bool proceeds() const { return std::holds_alternative<Proceed>(reply); }
   const Live& live() const { return std::get<Live>(state.life); }
   template <class C>
@@ -355,6 +360,31 @@ TEST_CASE("a container restart overtakes a restore") {
   REQUIRE(driver.ask(Start{}, 2).has_value());
   REQUIRE(driver.effect<Restore>() != nullptr);
   CHECK(driver.effect<Restore>()->incarnation == 3);
+}
+
+TEST_CASE("a container that ends by itself says why, one that was asked to does not") {
+  for (const bool missed : {false, true}) {
+    Driver driver;
+    driver.create();
+    driver.make_ready();
+    driver.context.container_running = false;
+    driver.context.container_end = "killed by signal 9";
+    if (missed) {
+      REQUIRE(driver.ask(Admit{"exec"}).has_value());
+    } else {
+      driver.tell(ContainerStopped{});
+    }
+    CHECK(driver.payload_of("stopped") == Payload{StoppedPayload{"killed by signal 9"}});
+  }
+  Driver driver;
+  driver.create();
+  driver.make_ready();
+  REQUIRE(driver.ask(Sleep{}).has_value());
+  driver.snapshot_done(1, "b-1");
+  driver.context.container_running = false;
+  driver.context.container_end = "killed by signal 9";
+  driver.tell(TornDown{1});
+  CHECK(driver.payload_of("stopped") == Payload{NoPayload{}});
 }
 
 TEST_CASE("an interrupted session set-up is tried again, with bounded patience") {

@@ -39,6 +39,7 @@ export class RunningContainer {
   readonly #process: Promise<Sandboxd>;
   #egress: EgressListener | null = null;
   #over = false;
+  #asked = false;
 
   constructor(options: ContainerOptions) {
     this.#options = options;
@@ -55,6 +56,11 @@ export class RunningContainer {
 
   get over(): boolean {
     return this.#over;
+  }
+
+  /** Whether somebody has asked for its end. */
+  get asked(): boolean {
+    return this.#asked;
   }
 
   intercept(intercept: Intercept): void {
@@ -89,6 +95,7 @@ export class RunningContainer {
   }
 
   async signal(signal: number): Promise<void> {
+    this.#asked = true;
     const process = await this.#process;
     await process.ready;
     process.signal(signal);
@@ -96,6 +103,7 @@ export class RunningContainer {
 
   /** Ends it at once and returns when it is gone. */
   async kill(): Promise<Outcome> {
+    this.#asked = true;
     this.#process.then(
       (process) => process.kill(),
       () => undefined,
