@@ -117,8 +117,8 @@ Result<Signal> read_signal(Input object) {
 
 Result<Context> read_context(Input object) {
   Fields fields(object);
-  return fields.done(
-      Context{fields.integer("now"), fields.string("instanceType"), fields.boolean("containerRunning")});
+  return fields.done(Context{fields.integer("now"), fields.string("instanceType"),
+                             fields.boolean("containerRunning"), fields.optional_string("containerEnd")});
 }
 
 Json env_json(const EnvMap& env) {

@@ -268,6 +268,9 @@ Json payload_json(const Payload& payload) {
                           if (p.backup_id) json["backupId"] = *p.backup_id;
                           return json;
                         },
+                        [](const StoppedPayload& p) {
+                          return Json{{"reason", p.reason}};
+                        },
                     },
                     payload);
 }
@@ -292,6 +295,9 @@ Result<Payload> read_payload(std::string_view name, Input object) {
   }
   if (name == "backup-failed" || name == "restore-failed") {
     return fields.done(Payload{FailurePayload{fields.string("error"), fields.optional_string("backupId")}});
+  }
+  if (name == "stopped") {
+    if (auto reason = fields.optional_string("reason")) return fields.done(Payload{StoppedPayload{*reason}});
   }
   return fields.done(Payload{NoPayload{}});
 }

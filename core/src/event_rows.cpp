@@ -13,6 +13,7 @@ constexpr std::array kCreateRequested{
 constexpr std::array kCreated{EventField{"config", Kind::config}};
 constexpr std::array kBackup{EventField{"backupId", Kind::text}};
 constexpr std::array kFailed{EventField{"error", Kind::text}, EventField{"backupId", Kind::text, false}};
+constexpr std::array kStopped{EventField{"reason", Kind::text, false}};
 constexpr std::array kConfigured{EventField{"env", Kind::env_changes, false},
                                  EventField{"sleepAfter", Kind::sleep_after, false},
                                  EventField{"keepAlive", Kind::boolean, false}};
@@ -52,7 +53,9 @@ constexpr std::array<EventRow, 22> kRows{{
     {EventType::started, "events.iterate.com/sandbox/started", kOwn, true, "The container runs.", "{}",
      kNone},
     {EventType::stopped, "events.iterate.com/sandbox/stopped", kOwn, true,
-     "The container is gone; the sandbox sleeps.", "{}", kNone},
+     "The container is gone; the sandbox sleeps. One that ended without being asked to has the reason, where "
+     "it is known.",
+     R"({"reason":"killed by signal 9"})", kStopped},
     {EventType::destroyed, "events.iterate.com/sandbox/destroyed", kOwn, true,
      "The sandbox is gone for good and its name is retired.", "{}", kNone},
     {EventType::workspace_restored, "events.iterate.com/sandbox/workspace-restored", kOwn, false,

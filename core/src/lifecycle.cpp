@@ -105,11 +105,18 @@ void container_gone(Turn& turn, Live& live, bool announced, std::int64_t incarna
   if (announced) turn.record("stopped", numbered("stopped", incarnation));
 }
 
+void container_died(Turn& turn, Live& live, bool announced, std::int64_t incarnation) {
+  const auto& reason = turn.context.container_end;
+  if (!announced || !reason || reason->empty()) return container_gone(turn, live, announced, incarnation);
+  live.container = Down{};
+  turn.record("stopped", numbered("stopped", incarnation), StoppedPayload{shortened(*reason)});
+}
+
 void notice_missed_stop(Turn& turn, Live& live) {
   if (turn.context.container_running) return;
   if (!std::holds_alternative<Fresh>(live.container) && !std::holds_alternative<Ready>(live.container))
     return;
-  container_gone(turn, live, true, incarnation_of(live.container));
+  container_died(turn, live, true, incarnation_of(live.container));
 }
 
 std::int64_t begin_boot(Turn& turn, Live& live) {

@@ -42,7 +42,9 @@ using Reply = std::variant<Proceed, Wait>;
 [[nodiscard]] std::int64_t incarnation_of(const Container& container);
 [[nodiscard]] const std::string& path_of(const Record& record);
 
-/// The container is gone: says so on the stream if its start was announced.
+/// The container ended by itself: says so and why on the stream.
+void container_died(Turn& turn, Live& live, bool announced, std::int64_t incarnation);
+/// The container is gone, as was asked: says so on the stream if its start was announced.
 void container_gone(Turn& turn, Live& live, bool announced, std::int64_t incarnation);
 /// Corrects a state that says "up" when the platform says that nothing runs.
 void notice_missed_stop(Turn& turn, Live& live);

@@ -49,7 +49,7 @@ void load_live(Turn& turn, Live& live) {
     if (running) {
       live.container = stays;
     } else {
-      container_gone(turn, live, was_announced, incarnation);
+      container_died(turn, live, was_announced, incarnation);
     }
   };
   const Container was = live.container;
@@ -143,7 +143,7 @@ void on_stopped(Turn& turn, const ContainerStopped&) {
     turn.note("backup-failed", FailurePayload{std::string(reason), std::nullopt});
     lose_snapshot(turn, *was, std::string(reason));
   }
-  container_gone(turn, *live, true, incarnation);
+  container_died(turn, *live, true, incarnation);
 }
 
 void on_idle(Turn& turn, const IdleExpired&) {

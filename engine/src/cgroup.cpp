@@ -113,7 +113,9 @@ void remove_stale(const std::string& parent) {
     const auto pid = static_cast<pid_t>(std::strtol(name.c_str() + prefix.size(), nullptr, 10));
     // A number that is in use again keeps an empty group a while longer, which costs nothing.
     if (::kill(pid, 0) == 0 || errno == EPERM) continue;
-    for (const char* inner : {"/commands", "/agent", ""}) ::rmdir((parent + "/" + name + inner).c_str());
+    std::string group = parent;
+    group.append("/").append(name);
+    for (const char* inner : {"/commands", "/agent", ""}) ::rmdir((group + inner).c_str());
   }
   ::closedir(directory);
 }

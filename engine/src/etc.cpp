@@ -11,6 +11,11 @@
 namespace sandboxd {
 namespace {
 
+std::string below(const std::string& folder, const std::string& name) {
+  std::string path = folder;
+  return path.append("/").append(name);
+}
+
 // What programs need to run and to be installed. Nothing that holds accounts, secrets or the machine's
 // network.
 constexpr std::array<std::string_view, 52> chosen{"X11",
@@ -107,7 +112,7 @@ void copy_entry(const std::string& from, const std::string& to, const std::strin
   if (directory == nullptr) return;
   while (const dirent* entry = ::readdir(directory)) {
     const std::string name = entry->d_name;
-    if (name != "." && name != "..") copy_entry(from + "/" + name, to + "/" + name, relative + "/" + name);
+    if (name != "." && name != "..") copy_entry(below(from, name), below(to, name), below(relative, name));
   }
   ::closedir(directory);
 }
@@ -160,7 +165,7 @@ void copy_directories(const std::string& from, const std::string& to) {
   while (const dirent* entry = ::readdir(directory)) {
     const std::string name = entry->d_name;
     if (entry->d_type != DT_DIR || name == "." || name == "..") continue;
-    if (make_directory(to + "/" + name, 0755)) copy_directories(from + "/" + name, to + "/" + name);
+    if (make_directory(below(to, name), 0755)) copy_directories(below(from, name), below(to, name));
   }
   ::closedir(directory);
 }

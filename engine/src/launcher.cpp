@@ -182,7 +182,7 @@ SysStatus Launch::finish_outside(const Fd& container) {
   if (auto done = write_id_maps(pid_, identity_); !done) return done;
   SysStatus joined;
   std::thread joining([&] { joined = make_groups(); });
-  const auto made = make_file_system();
+  auto made = make_file_system();
   joining.join();
   (void)!::chdir("/");
   if (!made) return made;

@@ -38,7 +38,7 @@ using Tcp = asio::ip::tcp;
 using Udp = asio::ip::udp;
 constexpr auto quietly = asio::as_tuple(asio::use_awaitable);
 
-constexpr std::size_t chunk_size = 128 * 1024;
+constexpr std::size_t chunk_size = std::size_t{128} << 10U;
 constexpr std::size_t most_connections = 2048;
 
 struct Destination {

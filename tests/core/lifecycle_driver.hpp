@@ -72,6 +72,11 @@ struct Driver {
   [[nodiscard]] bool emitted(std::string_view name) const {
     return std::any_of(events.begin(), events.end(), [&](const Event& e) { return e.name == name; });
   }
+  [[nodiscard]] std::optional<Payload> payload_of(std::string_view name) const {
+    const auto found =
+        std::find_if(events.begin(), events.end(), [&](const Event& e) { return e.name == name; });
+    return found == events.end() ? std::nullopt : std::optional(found->payload);
+  }
   [[nodiscard]] bool proceeds() const { return std::holds_alternative<Proceed>(reply); }
   const Live& live() const { return std::get<Live>(state.life); }
   template <class C>

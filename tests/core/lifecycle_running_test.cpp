@@ -3,6 +3,31 @@
 /// A container in its life: set-up, restart, kill, variables.
 using namespace lifecycle_driver;
 
+TEST_CASE("a container that ends by itself says why, one that was asked to does not") {
+  for (const bool missed : {false, true}) {
+    Driver driver;
+    driver.create();
+    driver.make_ready();
+    driver.context.container_running = false;
+    driver.context.container_end = "killed by signal 9";
+    if (missed) {
+      REQUIRE(driver.ask(Admit{"exec"}).has_value());
+    } else {
+      driver.tell(ContainerStopped{});
+    }
+    CHECK(driver.payload_of("stopped") == Payload{StoppedPayload{"killed by signal 9"}});
+  }
+  Driver driver;
+  driver.create();
+  driver.make_ready();
+  REQUIRE(driver.ask(Sleep{}).has_value());
+  driver.snapshot_done(1, "b-1");
+  driver.context.container_running = false;
+  driver.context.container_end = "killed by signal 9";
+  driver.tell(TornDown{1});
+  CHECK(driver.payload_of("stopped") == Payload{NoPayload{}});
+}
+
 TEST_CASE("the first command boots, sets up in order, and is admitted then") {
   Driver driver;
   driver.create({"basic", {}, {}, EnvMap{{"A", "1"}}});

@@ -37,7 +37,7 @@ class World {
  private:
   std::size_t pick(std::size_t size) { return size == 0 ? 0 : random_() % size; }
   bool chance(unsigned percent) { return random_() % 100 < percent; }
-  [[nodiscard]] Context context() const { return {now_, "basic", running_}; }
+  [[nodiscard]] Context context() const { return {now_, "basic", running_, std::nullopt}; }
   void expect(bool holds, const char* promise) {
     if (!holds && broken_.empty()) broken_ = promise;
   }

@@ -10,15 +10,13 @@
 
 #include "sandboxes/environment.hpp"
 #include "sandboxes/identity.hpp"
+#include "sandboxes/lifecycle_events.hpp"
 #include "sandboxes/result.hpp"
 
 /// The life of one sandbox, decided. `decide` answers what somebody asks, `react` what the platform reports,
 /// `evolve` what a stored event means. All three are pure: the shell stores the state they give, appends the
 /// events, performs the effects and reports their outcome as signals.
 namespace sandboxes::lifecycle {
-
-/// As it was given: seconds, or text like `10m`.
-using SleepAfter = std::variant<double, std::string>;
 
 // ---- What is kept
 
@@ -136,41 +134,6 @@ struct Destroyed {
 };
 
 using Life = std::variant<Unborn, Pending, Live, Destroying, Destroyed>;
-
-// ---- Events that are to be appended to the sandbox's own stream
-
-struct NoPayload {
-  bool operator==(const NoPayload&) const = default;
-};
-struct CreatedPayload {
-  std::string instance_type;
-  bool operator==(const CreatedPayload&) const = default;
-};
-struct ConfiguredPayload {
-  std::optional<EnvChanges> env;
-  std::optional<SleepAfter> sleep_after;
-  std::optional<bool> keep_alive;
-  bool operator==(const ConfiguredPayload&) const = default;
-};
-struct BackupPayload {
-  std::string backup_id;
-  bool operator==(const BackupPayload&) const = default;
-};
-struct FailurePayload {
-  std::string error;
-  std::optional<std::string> backup_id;
-  bool operator==(const FailurePayload&) const = default;
-};
-
-using Payload = std::variant<NoPayload, CreatedPayload, ConfiguredPayload, BackupPayload, FailurePayload>;
-
-struct Event {
-  std::string name;  ///< the last part of the type
-  Payload payload;
-  std::string key;       ///< idempotency key of a durable event
-  bool durable = false;  ///< awaited, and kept until it is on the stream; others are best effort
-  bool operator==(const Event&) const = default;
-};
 
 enum class OutboxStatus : std::uint8_t { idle, appending, failed };
 enum class FailureKind : std::uint8_t { boot, restore, set_up, tear_down };
@@ -309,9 +272,10 @@ using Signal =
 
 /// What only the shell can know at the moment of a call.
 struct Context {
-  std::int64_t now = 0;              ///< ms since the epoch
-  std::string hosted_instance_type;  ///< of the class that asks
-  bool container_running = false;    ///< `ctx.container.running`
+  std::int64_t now = 0;                        ///< ms since the epoch
+  std::string hosted_instance_type;            ///< of the class that asks
+  bool container_running = false;              ///< `ctx.container.running`
+  std::optional<std::string> container_end{};  ///< why the newest one ended, if known
 };
 
 // ---- What is to be done

@@ -196,7 +196,7 @@ Task<Result<std::shared_ptr<Child>>> start_in_session(App& app, const CommandReq
   co_return Child::shell(app.runtime, request.exec.command, cwd, env);
 }
 
-std::string OutputText::feed(std::string bytes) {
+std::string OutputText::feed(std::string_view bytes) {
   if (bytes.empty()) return {};
   return base64_ ? base64_encode(bytes) : decoder_.feed(bytes);
 }

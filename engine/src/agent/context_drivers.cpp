@@ -2,8 +2,9 @@
 
 namespace sandboxd::agent {
 
-std::string_view python_driver() {
-  return R"PY(
+namespace {
+
+constexpr std::string_view kPython = R"PY(
 import ast, base64, inspect, io, json, os, sys, traceback
 for _fd in (3, 4):
     os.set_inheritable(_fd, False)
@@ -137,10 +138,8 @@ while True:
     except KeyboardInterrupt:
         continue
 )PY";
-}
 
-std::string_view javascript_driver() {
-  return R"JS(
+constexpr std::string_view kJavascript = R"JS(
 "use strict";
 const fs = require("node:fs");
 const vm = require("node:vm");
@@ -259,6 +258,15 @@ input.on("data", (chunk) => {
 });
 input.on("end", () => process.exit(0));
 )JS";
+
+}  // namespace
+
+std::string_view python_driver() {
+  return kPython;
+}
+
+std::string_view javascript_driver() {
+  return kJavascript;
 }
 
 }  // namespace sandboxd::agent

@@ -198,7 +198,7 @@ Result<void> list_into(Listing& out, UniqueFd directory, const std::string& abso
     struct stat status {};
     if (::fstatat(fd, name.c_str(), &status, AT_SYMLINK_NOFOLLOW) < 0) continue;
     const std::string child_absolute = join_path(absolute, name);
-    const std::string child_relative = relative.empty() ? name : relative + "/" + name;
+    const std::string child_relative = relative.empty() ? name : join_path(relative, name);
     append_entry(out.entries, name, child_absolute, child_relative, status);
     ++out.count;
     if (!options.recursive || !S_ISDIR(status.st_mode)) continue;

@@ -20,7 +20,7 @@ namespace sandboxd::agent {
 
 namespace {
 
-void log_failure(std::exception_ptr failure) {
+void log_failure(const std::exception_ptr& failure) {
   if (!failure) return;
   try {
     std::rethrow_exception(failure);
@@ -275,7 +275,7 @@ Task<void> Runtime::terminate(ProcessTree tree, std::function<bool()> gone) {
 std::vector<std::string> env_list(const std::map<std::string, std::string>& env) {
   std::vector<std::string> out;
   out.reserve(env.size());
-  for (const auto& [name, value] : env) out.push_back(name + "=" + value);
+  for (const auto& [name, value] : env) out.emplace_back(name).append("=").append(value);
   return out;
 }
 

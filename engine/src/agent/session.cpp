@@ -10,6 +10,7 @@
 #include <csignal>
 #include <utility>
 
+#include "sandboxd/agent/session_script.hpp"
 #include "sandboxd/agent/starvation.hpp"
 #include "sandboxd/agent/text.hpp"
 
@@ -29,36 +30,6 @@ constexpr auto kEnvironmentLimit = std::chrono::milliseconds(3000);
 /// Bash's own status and words when it could start nothing, after 15 seconds of trying.
 constexpr int kForkFailed = 254;
 constexpr std::string_view kForkFailure = "fork: Resource temporarily unavailable";
-
-/// The shell's own loop, one line so that line numbers in messages are the command's. A line on the control
-/// pipe is `e` (tell the exported variables) or the number of the pipes to use; the script file holds the
-/// command, NUL-ended.
-std::string driver(const std::string& directory) {
-  const std::string quoted = shell_quote(directory);
-  return "__sx_r() { return \"$1\"; }; while IFS= builtin read -r -u 198 __sx_n; do if [[ $__sx_n == e ]]; "
-         "then "
-         "/usr/bin/env -0 >&199; builtin printf '\\0' >&199; else builtin mapfile -d '' -t __sx_c <" +
-         quoted + "/c; { builtin eval \"${__sx_c[0]}\"; } </dev/null >" + quoted + "/\"o$__sx_n\" 2>" +
-         quoted + "/\"e$__sx_n\" 198<&- 199>&-; builtin printf '%d\\n' \"$?\" >&199; fi; done";
-}
-
-std::string wrap_command(const ExecRequest& request) {
-  std::string before = "__sx_o=$PWD; ";
-  if (request.cwd) before += "builtin cd -- " + shell_quote(*request.cwd) + " && ";
-  before += "{ ";
-  std::string after = " __sx_s=$?; ";
-  for (const auto& [name, value] : request.env) {
-    before += "__sx_a_" + name + "=${" + name + "+${" + name + "@a}+}; __sx_v_" + name + "=${" + name +
-              "-}; export " + name + "=" + shell_quote(value) + "; ";
-    after += "if [[ -n $__sx_a_" + name + " ]]; then " + name + "=$__sx_v_" + name + "; [[ $__sx_a_" + name +
-             " == *x*+ ]] || export -n " + name + "; else unset " + name + "; fi; unset __sx_a_" + name +
-             " __sx_v_" + name + "; ";
-  }
-  before += "builtin eval \"${__sx_c[1]}\";";
-  if (request.cwd) after += "builtin cd -- \"$__sx_o\"; ";
-  after += "__sx_r \"$__sx_s\"; }";
-  return before + after;
-}
 
 Result<void> write_all(int fd, std::string_view bytes, std::string_view path) {
   while (!bytes.empty()) {
@@ -127,7 +98,7 @@ Result<void> Session::start_shell() {
   // The shell's end of the control pipe must wait for the next line.
   ::fcntl(control->read.get(), F_SETFL, 0);
   SpawnRequest request;
-  request.argv = {"/bin/bash", "--norc", "--noprofile", "-c", driver(directory_), "bash"};
+  request.argv = {"/bin/bash", "--norc", "--noprofile", "-c", session_driver(directory_), "bash"};
   auto env = runtime_.base_env();
   for (const auto& [name, value] : options_.env) env[name] = value;
   known_env_ = env;

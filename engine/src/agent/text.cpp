@@ -53,11 +53,11 @@ std::size_t ascii_run(std::string_view text, std::size_t at) {
 constexpr char kHex[] = "0123456789abcdef";
 constexpr char kBase64[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-constexpr std::array<std::int8_t, 256> base64_values() {
-  std::array<std::int8_t, 256> values{};
+constexpr std::array<int, 256> base64_values() {
+  std::array<int, 256> values{};
   for (auto& value : values) value = -1;
   for (int index = 0; index < 64; ++index) {
-    values[static_cast<unsigned char>(kBase64[index])] = static_cast<std::int8_t>(index);
+    values[static_cast<unsigned char>(kBase64[index])] = index;
   }
   return values;
 }

@@ -75,6 +75,10 @@ async function serve(global: GlobalOptions, options: DevOptions, command: Comman
       ? {}
       : { upstreamCa: await readGiven(options.upstreamCa, "--upstream-ca") }),
     vars: pairs("--var", options.var, command),
+    log: (line) => {
+      // A terminal shows what is structured; a log has everything that the runtime and its libraries say.
+      if (!process.stderr.isTTY || line.startsWith('{"')) process.stderr.write(`${line}\n`);
+    },
   });
   await recordServer(global.dir, { pid: process.pid, url: server.url, operatorToken: server.operatorToken });
   const started: Started = { url: server.url };

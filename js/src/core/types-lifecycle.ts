@@ -153,6 +153,8 @@ export interface LifecycleContext {
   instanceType: string;
   /** `ctx.container.running` */
   containerRunning: boolean;
+  /** Why the newest container ended, as far as the platform knows. */
+  containerEnd?: string;
 }
 
 export type LifecycleEffect =

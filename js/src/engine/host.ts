@@ -8,6 +8,7 @@ import { Agent, createServer, type IncomingMessage, type Server, type ServerResp
 import { basename, dirname, join } from "node:path";
 import type { Duplex } from "node:stream";
 import { json } from "node:stream/consumers";
+import { logLine } from "../worker/log.ts";
 import { agentPort } from "./control.ts";
 import { maxHeaderBytes } from "./egress.ts";
 import { EgressPlane } from "./egress-plane.ts";
@@ -15,6 +16,7 @@ import type { OutboundOptions } from "./outbound.ts";
 import { fetchPort, refusePort, refuseUpgrade, upgradePort } from "./ports.ts";
 import {
   type EngineOperation,
+  endReason,
   engineHeader,
   enginePath,
   type Intercept,
@@ -241,12 +243,18 @@ export class EngineHost {
     const [oldest] = this.#over;
     if (this.#over.size >= maxRemembered && oldest !== undefined) this.#over.delete(oldest);
     this.#over.add(container.incarnation);
+    if (!container.asked) this.#logDeath(container, outcome);
     const watchers = this.#watchers.get(container) ?? new Set();
     this.#watchers.delete(container);
     for (const response of watchers) answerOutcome(response, outcome);
     if (watchers.size === 0 && !this.#closing) this.#report(container, outcome);
     // Whose call breaks off has heard of the end then, and starts a new life with the next.
     setTimeout(() => this.#sessions.end(container), endHeardMs);
+  }
+
+  #logDeath({ id, className }: RunningContainer, outcome: Outcome): void {
+    const fields = { container: id, className, reason: endReason(outcome) };
+    this.#options.log(logLine("error", "a container ended by itself", fields));
   }
 
   /** Answers when the container has ended; an object that goes away meanwhile is no watcher any more. */

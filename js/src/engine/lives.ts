@@ -3,7 +3,7 @@
  * finds its live container again by reading this in its constructor, synchronously. All objects of a Worker share one isolate
  * here, and the host ends every container when that isolate's process ends, so this memory is exactly as old as the containers.
  */
-import { type Intercept, interceptKey, type Outcome } from "./protocol.ts";
+import { endReason, type Intercept, interceptKey, type Outcome } from "./protocol.ts";
 
 /** One incarnation of a container. */
 export interface Life {
@@ -37,6 +37,13 @@ export function beginLife(container: string, incarnation: string): Life {
 export function endLife(container: string, incarnation: string, outcome: Outcome): void {
   const life = lives.get(container);
   if (life?.incarnation === incarnation) life.outcome ??= outcome;
+}
+
+/** Why the newest incarnation ended; undefined while it runs. One that nobody remembers went with the process that did. */
+export function reasonOfEnd(container: string): string | undefined {
+  const life = lives.get(container);
+  if (life === undefined) return "the local runtime that held it ended";
+  return life.outcome === null ? undefined : endReason(life.outcome);
 }
 
 /** The same kind and address replaces the target and keeps its place in the order. */

@@ -73,6 +73,15 @@ export type Outcome =
   /** It never ran: what was wrong and what to do. */
   | { kind: "failed"; message: string };
 
+/** How a container ended, for people: its own status or signal, or what the engine ended it for. */
+export function endReason(outcome: Outcome): string {
+  if (outcome.kind === "failed") return outcome.message;
+  const { exitCode, reason } = outcome;
+  if (reason === "killed") return `killed by signal ${exitCode - 128}`;
+  if (reason === undefined || reason === "exited") return `exited with status ${exitCode}`;
+  return reason;
+}
+
 /** The connection of an intercepted request, as the door checks it. */
 export interface InterceptedConnection {
   /** The name the client had resolved, or the literal address it connected to. */

@@ -39,6 +39,7 @@ export class RunningContainer {
   readonly #process: Promise<Sandboxd>;
   readonly #egress: Promise<ContainerEgress>;
   #over = false;
+  #asked = false;
 
   constructor(options: ContainerOptions) {
     this.#options = options;
@@ -52,6 +53,11 @@ export class RunningContainer {
 
   get over(): boolean {
     return this.#over;
+  }
+
+  /** Whether somebody has asked for its end. */
+  get asked(): boolean {
+    return this.#asked;
   }
 
   async intercept(intercept: Intercept): Promise<void> {
@@ -103,6 +109,7 @@ export class RunningContainer {
   }
 
   async signal(signal: number): Promise<void> {
+    this.#asked = true;
     const process = await this.#process;
     await process.ready;
     process.signal(signal);
@@ -110,6 +117,7 @@ export class RunningContainer {
 
   /** Ends it at once and returns when it is gone. */
   async kill(): Promise<Outcome> {
+    this.#asked = true;
     this.#process.then(
       (process) => process.kill(),
       () => undefined,

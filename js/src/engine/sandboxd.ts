@@ -131,7 +131,12 @@ export class Sandboxd {
       this.#reported?.reason ?? (this.#stderr.trim() || `sandboxd ended with ${signal ?? `status ${code}`}`);
     this.#rejectReady(new Error(message));
     if (!started && signal !== "SIGKILL") return { kind: "failed", message };
-    return { kind: "exited", ...(this.#reported ?? { exitCode: code ?? killed }) };
+    if (this.#reported !== null) return { kind: "exited", ...this.#reported };
+    return {
+      kind: "exited",
+      exitCode: code ?? killed,
+      reason: `sandboxd: ended with ${signal ?? `status ${code}`}`,
+    };
   }
 }
 

@@ -6,6 +6,7 @@ import type { HttpOptions_Style } from "miniflare";
 import { loadCore } from "../core/index.ts";
 import type { Core } from "../core/types.ts";
 import type { EngineHost } from "../engine/host.ts";
+import { logLine } from "../worker/log.ts";
 import { mintToken } from "../worker/tokens.ts";
 import { compatibilityDate, compatibilityFlags } from "./compatibility.ts";
 import { startDocker } from "./docker-mode.ts";
@@ -13,7 +14,7 @@ import { startHost } from "./engine-host.ts";
 import { type EngineMode, engineMode } from "./engine-mode.ts";
 import { loadMiniflare } from "./load-miniflare.ts";
 import { openStateDir, type StateDir } from "./state-dir.ts";
-import { type MiniflareWorker, startWorkerd, type Workerd } from "./workerd.ts";
+import { type MiniflareWorker, startWorkerd, type Workerd, type WorkerdEnd } from "./workerd.ts";
 
 export interface ServerOptions {
   /** Everything that lasts is kept here. One server a folder. */
@@ -178,14 +179,21 @@ class RunningServer implements Server {
   #adopt(workerd: Workerd): void {
     this.#workerd = workerd;
     this.#host?.connectWorker({ hostname: workerd.url.hostname, port: Number(workerd.url.port) });
-    workerd.exited.then(() => this.#onExit(workerd));
+    workerd.exited.then((end) => this.#onExit(workerd, end));
   }
 
   /** A runtime that dies takes its memory of the containers with it: they end, and a new one takes over the same address. */
-  async #onExit(workerd: Workerd): Promise<void> {
+  async #onExit(workerd: Workerd, end: WorkerdEnd): Promise<void> {
     if (this.#closing !== null) return;
     const log = logOf(this.#options);
-    log("the Workers runtime ended; starting it again");
+    const containers = this.#host?.running().length ?? 0;
+    log(
+      logLine("error", "the Workers runtime ended by itself; it is started again, without its containers", {
+        pid: workerd.pid,
+        ...end,
+        containers,
+      }),
+    );
     await this.#host?.killAll();
     await workerd.close().catch(() => undefined);
     if (this.#closing !== null) return;
@@ -195,7 +203,7 @@ class RunningServer implements Server {
       if (this.#closing === null) this.#adopt(next);
       else await next.close();
     } catch (error) {
-      log(`the Workers runtime does not start: ${error instanceof Error ? error.message : String(error)}`);
+      log(logLine("error", "the Workers runtime does not start", { error }));
     }
   }
 }

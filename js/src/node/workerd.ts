@@ -16,9 +16,14 @@ export interface Workerd {
   /** Where the Worker itself listens. */
   url: URL;
   pid: number | undefined;
-  /** Settles when the process is gone. */
-  exited: Promise<void>;
+  /** Settles when the process is gone, with how it ended. */
+  exited: Promise<WorkerdEnd>;
   close(): Promise<void>;
+}
+
+export interface WorkerdEnd {
+  exitCode: number | null;
+  signal: string | null;
 }
 
 /** The worker's address among the process's sockets. */
@@ -112,9 +117,10 @@ async function tether(): Promise<string> {
   return path;
 }
 
-function exitOf(child: ChildProcess): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
-  return new Promise((resolve) => child.once("exit", () => resolve()));
+function exitOf(child: ChildProcess): Promise<WorkerdEnd> {
+  const { exitCode, signalCode } = child;
+  if (exitCode !== null || signalCode !== null) return Promise.resolve({ exitCode, signal: signalCode });
+  return new Promise((resolve) => child.once("exit", (code, signal) => resolve({ exitCode: code, signal })));
 }
 
 function lines(stream: Readable, log: (line: string) => void): void {

@@ -2,8 +2,12 @@
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
+export function logLine(level: LogLevel, message: string, fields: Record<string, unknown> = {}): string {
+  return JSON.stringify({ level, message, time: new Date().toISOString(), ...printable(fields) });
+}
+
 export function log(level: LogLevel, message: string, fields: Record<string, unknown> = {}): void {
-  const line = JSON.stringify({ level, message, time: new Date().toISOString(), ...printable(fields) });
+  const line = logLine(level, message, fields);
   if (level === "error") console.error(line);
   else if (level === "warn") console.warn(line);
   else console.log(line);

@@ -26,7 +26,7 @@ Task<Result<std::shared_ptr<Child>>> start_in_session(App& app, const CommandReq
 class OutputText {
  public:
   explicit OutputText(bool base64) : base64_(base64) {}
-  std::string feed(std::string bytes);
+  std::string feed(std::string_view bytes);
   std::string finish();
 
  private:

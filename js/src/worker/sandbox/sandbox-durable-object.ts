@@ -12,6 +12,7 @@ import { projectStub } from "../project/stubs.ts";
 import { catalogueStub, streamStub } from "../stream/stub.ts";
 import { assertOwnBackup, backupModeOf } from "./backups.ts";
 import { checkpoint } from "./checkpoint.ts";
+import { ContainerEnd, exitNoticed } from "./container-end.ts";
 import { type BackupHandle, Effects, type EffectVariables, type SdkCalls } from "./effects.ts";
 import { check, enter, type Guarded, inside, installGuard, isInside } from "./guard.ts";
 import { LifecycleShell } from "./lifecycle-shell.ts";
@@ -35,10 +36,6 @@ const ABORT_DELAY_MS = 0;
 /** Far beyond what an abort takes. */
 const ABORT_LIMIT_MS = 5_000;
 
-/** The library notes an exit some turns after it; how often and how long to look. */
-const EXIT_NOTICE_MS = 2;
-const EXIT_NOTICE_TRIES = 250;
-
 /** What there is once the state is loaded. */
 interface Loaded {
   core: Core;
@@ -56,6 +53,7 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
   /** What is not intercepted goes nowhere. */
   override enableInternet = false;
   #loaded: Loaded | null = null;
+  readonly #end = new ContainerEnd(this.ctx.id.toString(), this.env.ENGINE !== undefined);
   /** Tables that the SDK's constructor made, while this object keeps none for a sandbox that does not exist. */
   #schema: string[] = [];
 
@@ -99,8 +97,7 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
     await this.#ask({ kind: "restart" });
   }
 
-  /** Ends this object's memory and everything it was doing; the container lives on. */
-  /** The abort is the answer: whoever calls next meets a new object, never one that is about to go. */
+  /** Ends this object's memory, not the container. The abort is the answer: whoever calls next meets a new object. */
   async kill(): Promise<void> {
     await this.#ask({ kind: "kill" });
     await new Promise((resolve) => setTimeout(resolve, ABORT_LIMIT_MS));
@@ -223,18 +220,21 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
 
   override async onStart(): Promise<void> {
     this[check]("born");
+    this.#end.started();
     await inside(this, () => super.onStart());
     this.#loaded?.shell.report({ kind: "containerStarted" });
   }
 
   override async onStop(params: Parameters<Sandbox["onStop"]>[0]): Promise<void> {
     this[check]("born");
+    this.#end.stopped(params);
     await inside(this, () => super.onStop(params));
     this.#loaded?.shell.report({ kind: "containerStopped" });
   }
 
   override onError(error: unknown): void {
     this[check]("born");
+    this.#end.failed(error);
     super.onError(error);
     this.#loaded?.shell.report({ kind: "containerStopped" });
   }
@@ -311,7 +311,7 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
         context: () => ({
           now: Date.now(),
           instanceType: this.#instanceType(),
-          containerRunning: this.ctx.container?.running === true,
+          ...this.#end.context(this.ctx.container?.running === true),
         }),
         store: (state) => this.#store(state),
         publish: (events, state) => this.ctx.waitUntil(publisher.publish(events, state)),
@@ -388,9 +388,7 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
   async #destroyContainer(): Promise<void> {
     await super.destroy();
     await checkpoint(this.ctx, "ended:container");
-    for (let tries = 0; this["monitoredPromise"] !== undefined && tries < EXIT_NOTICE_TRIES; tries += 1) {
-      await new Promise((resolve) => setTimeout(resolve, EXIT_NOTICE_MS));
-    }
+    await exitNoticed(() => this["monitoredPromise"] === undefined);
     await this["syncPendingStoppedEvents"]();
     await checkpoint(this.ctx, "heard:stop");
   }
