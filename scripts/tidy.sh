@@ -36,7 +36,8 @@ sources() {
 failed=0
 while read -r source; do
   started=$SECONDS
-  if ! clang-tidy -p build/tidy --quiet "$source" >>"$log" 2>/dev/null; then failed=1; fi
+  # The kernel's headers leave their names to the library's where those come first, as they do in the build's precompiled header.
+  if ! clang-tidy -p build/tidy --quiet --extra-arg-before=-includenet/if.h "$source" >>"$log" 2>/dev/null; then failed=1; fi
   printf '%4d s  %s\n' "$((SECONDS - started))" "${source#"$root/"}"
 done < <(sources)
 
@@ -48,7 +49,7 @@ if [ "$failed" -ne 0 ] || [ "$findings" -ne 0 ]; then
 fi
 
 exceptions=$(grep -rnE 'NOLINT(NEXTLINE|BEGIN)?\b' --include='*.[ch]pp' "${chosen[@]}" || true)
-bare=$(printf '%s' "$exceptions" | grep -vE 'NOLINT(NEXTLINE|BEGIN)?\([a-z-]+(\.[a-z-]+)*(, ?[a-z.-]+)*\):? .+' || true)
+bare=$(printf '%s' "$exceptions" | grep -vE 'NOLINT(NEXTLINE|BEGIN)?\([a-zA-Z-]+(\.[a-zA-Z-]+)*(, ?[a-zA-Z.-]+)*\):? .+' || true)
 if [ -n "$bare" ]; then
   printf 'exceptions that name no check or no reason:\n%s\n' "$bare"
   exit 1

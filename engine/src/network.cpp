@@ -1,6 +1,5 @@
 #include "sandboxd/network.hpp"
 
-// Before the kernel's own headers, which then leave its names to it.
 #include <arpa/inet.h>
 #include <linux/netfilter.h>
 #include <linux/netfilter/nf_tables.h>

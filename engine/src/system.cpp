@@ -218,6 +218,7 @@ std::uint64_t tree_bytes(const std::string& path) {
 
 int run_program(const std::vector<std::string>& argv) {
   std::vector<char*> pointers;
+  pointers.reserve(argv.size() + 1);
   for (const auto& argument : argv) pointers.push_back(const_cast<char*>(argument.c_str()));
   pointers.push_back(nullptr);
   const pid_t pid = ::fork();
