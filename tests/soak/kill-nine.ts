@@ -150,6 +150,8 @@ class Soak {
         known.destroyed = "yes";
         return;
       }
+      // A crash may be on the stream as soon as the file is written.
+      const { head } = await sandbox.events({ limit: 1 });
       await sandbox.writeFile("/workspace/file", content);
       known.live = content;
       if (verb === "exec") {
@@ -157,7 +159,6 @@ class Soak {
         return;
       }
       known.kept.add(content);
-      const { head } = await sandbox.events({ limit: 1 });
       await (verb === "sleep" ? sandbox.sleep() : sandbox.restart());
       const { events } = await sandbox.events({ after: head, limit: 1_000 });
       const told = events.map(({ type }) => type.split("/").at(-1));
