@@ -50,7 +50,8 @@ export class Files extends RpcTarget {
   async writeFileStream(path: string, stream: Bytes, sessionId: string): Promise<unknown> {
     const { first, whole } = await peek(stream);
     if (this.#takePlaced(path, first)) {
-      await whole.cancel();
+      // To its end: the peer closes what it writes to.
+      await whole.pipeTo(new WritableStream());
       return { success: true, path, timestamp: new Date().toISOString() };
     }
     const query = new URLSearchParams({ path, sessionId });
