@@ -24,7 +24,20 @@ const archiveKey = /^backups\/([^/]+)\/data\.sqsh$/;
 type Value = Parameters<R2Bucket["put"]>[1];
 type Fetch = (url: string, init?: RequestInit) => Promise<Response>;
 
-/** The environment with its BACKUP_BUCKET, if it has one, in this way. */
+/** How much of the SDK's own work with archives goes on, by object. Whoever else asks the bucket gets what it has. */
+const carrying = new WeakMap<object, number>();
+
+/** Does work in which the SDK takes an archive out of a container or brings one in. */
+export async function carryingArchives<T>(ctx: object, work: () => Promise<T>): Promise<T> {
+  carrying.set(ctx, (carrying.get(ctx) ?? 0) + 1);
+  try {
+    return await work();
+  } finally {
+    carrying.set(ctx, (carrying.get(ctx) ?? 1) - 1);
+  }
+}
+
+/** The environment with its BACKUP_BUCKET, if it has one, in this way while archives are carried. */
 export function withArchiveBucket<Env extends object>(env: Env, ctx: DurableObjectState): Env {
   const { BACKUP_BUCKET: bucket, SANDBOX_TRANSPORT: transport, ENGINE: engine }: BucketEnv = env;
   if (!isBucket(bucket)) return env;
@@ -33,14 +46,21 @@ export function withArchiveBucket<Env extends object>(env: Env, ctx: DurableObje
     return ctx.container.getTcpPort(serverPort).fetch(url, init);
   };
   const inside = engine === undefined ? null : fetchInside;
-  return { ...env, BACKUP_BUCKET: archiveBucket(bucket, transport === "rpc", inside) };
+  const carries = () => (carrying.get(ctx) ?? 0) > 0;
+  return { ...env, BACKUP_BUCKET: archiveBucket(bucket, transport === "rpc", inside, carries) };
 }
 
-function archiveBucket(bucket: R2Bucket, streams: boolean, inside: Fetch | null): R2Bucket {
+function archiveBucket(
+  bucket: R2Bucket,
+  streams: boolean,
+  inside: Fetch | null,
+  carries: () => boolean,
+): R2Bucket {
   return new Proxy(bucket, {
     get(target, name) {
       const value: unknown = Reflect.get(target, name, target);
       if (typeof value !== "function") return value;
+      if (!carries()) return value.bind(target);
       if (name === "put" && inside !== null) {
         return (key: string, given: Value, options?: R2PutOptions) =>
           put(target, inside, key, given, options);

@@ -3,7 +3,7 @@
  * `@cloudflare/sandbox`, and nothing else changes. On Cloudflare and under wrangler the platform's own containers serve it.
  */
 import { Sandbox as StockSandbox } from "@cloudflare/sandbox";
-import { withArchiveBucket } from "./archive-bucket.ts";
+import { carryingArchives, withArchiveBucket } from "./archive-bucket.ts";
 import { type EngineEnv, installContainer } from "./container.ts";
 
 export * from "@cloudflare/sandbox";
@@ -20,6 +20,18 @@ export class Sandbox<Env extends StockEnv = StockEnv> extends StockSandbox<Env> 
   constructor(ctx: DurableObjectState<Record<never, never>>, env: Env) {
     installContainer(ctx, env, { className: "Sandbox", instanceType: env.SANDBOX_INSTANCE_TYPE ?? "basic" });
     super(ctx, env.ENGINE === undefined ? env : withArchiveBucket(env, ctx));
+  }
+
+  override createBackup(
+    ...args: Parameters<StockSandbox<Env>["createBackup"]>
+  ): ReturnType<StockSandbox<Env>["createBackup"]> {
+    return carryingArchives(this.ctx, () => super.createBackup(...args));
+  }
+
+  override restoreBackup(
+    ...args: Parameters<StockSandbox<Env>["restoreBackup"]>
+  ): ReturnType<StockSandbox<Env>["restoreBackup"]> {
+    return carryingArchives(this.ctx, () => super.restoreBackup(...args));
   }
 
   override mountBucket(...args: Parameters<StockSandbox<Env>["mountBucket"]>): Promise<void> {

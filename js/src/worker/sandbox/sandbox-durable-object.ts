@@ -3,7 +3,7 @@ import { Sandbox } from "@cloudflare/sandbox";
 import { loadCore } from "#core";
 import type { Core, ProjectionState } from "../../core/types.ts";
 import type { LifecycleRequest, LifecycleState, SandboxIdentity } from "../../core/types-lifecycle.ts";
-import { withArchiveBucket } from "../../engine/archive-bucket.ts";
+import { carryingArchives, withArchiveBucket } from "../../engine/archive-bucket.ts";
 import { type EngineEnv, installContainer } from "../../engine/container.ts";
 import type { WorkerEnv } from "../env.ts";
 import { invalidArgument } from "../errors.ts";
@@ -193,21 +193,22 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
   override async createBackup(
     options: Parameters<Sandbox["createBackup"]>[0],
   ): ReturnType<Sandbox["createBackup"]> {
-    if (isInside(this)) return super.createBackup(options);
+    if (isInside(this)) return carryingArchives(this.ctx, () => super.createBackup(options));
     return this[enter]("createBackup", () => {
       const mode = backupModeOf(this.#need().core, this.#identity(), this.env);
-      return super.createBackup({ ...options, ...mode });
+      return carryingArchives(this.ctx, () => super.createBackup({ ...options, ...mode }));
     });
   }
 
   override async restoreBackup(
     backup: Parameters<Sandbox["restoreBackup"]>[0],
   ): ReturnType<Sandbox["restoreBackup"]> {
-    if (isInside(this)) return super.restoreBackup(backup);
+    if (isInside(this)) return carryingArchives(this.ctx, () => super.restoreBackup(backup));
     return this[enter]("restoreBackup", async () => {
       await assertOwnBackup(this.#need().core, this.#identity(), this.env.BACKUP_BUCKET, backup.id);
       const { localBucket } = backupModeOf(this.#need().core, this.#identity(), this.env);
-      return super.restoreBackup({ ...backup, ...(localBucket === true && { localBucket }) });
+      const local = localBucket === true && { localBucket };
+      return carryingArchives(this.ctx, () => super.restoreBackup({ ...backup, ...local }));
     });
   }
 
@@ -361,9 +362,9 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
         this.labels = { project: projectId, sandbox: path };
         return this.startAndWaitForPorts({ ports: 3000, cancellationOptions: this.#startTimeouts() });
       },
-      createBackup: (options) => super.createBackup(options),
+      createBackup: (options) => carryingArchives(this.ctx, () => super.createBackup(options)),
       restoreBackup: async (backup: BackupHandle) => {
-        await super.restoreBackup(backup);
+        await carryingArchives(this.ctx, () => super.restoreBackup(backup));
       },
       setEnvVars: (changes) => super.setEnvVars(changes),
       openSession: async () => {

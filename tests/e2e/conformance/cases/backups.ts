@@ -57,6 +57,22 @@ export const backups: Cases = {
         message: /R2_ACCESS_KEY_ID/,
       });
     }),
+    "the application's own reading and writing of the bucket stays its own": object(async (self, { env }) => {
+      const bucket = env.BACKUP_BUCKET;
+      await self.exec("mkdir -p own && echo own > own/file");
+      const { id } = await self.createBackup({ dir: "/workspace/own", localBucket: true });
+      const archive = await bucket.get(`backups/${id}/data.sqsh`);
+      assert(archive?.body);
+      const first: { value?: Uint8Array } = await archive.body.getReader().read();
+      // The magic of squashfs.
+      assert.equal(new TextDecoder().decode(first.value?.slice(0, 4)), "hsqs");
+      const { readable, writable } = new FixedLengthStream(4);
+      const writer = writable.getWriter();
+      const written = writer.write(new TextEncoder().encode("mine")).then(() => writer.close());
+      await bucket.put("backups/mine/data.sqsh", readable);
+      await written;
+      assert.equal(await (await bucket.get("backups/mine/data.sqsh"))?.text(), "mine");
+    }),
     "a folder that is not there": object(async (self) => {
       await refuses(() => self.createBackup({ dir: "/workspace/none", localBucket: true }), {
         name: "BackupCreateError",
