@@ -3,6 +3,7 @@ import "./websocket-global.ts";
 import { extname, join } from "node:path";
 import { MessageChannel, type MessagePort, Worker } from "node:worker_threads";
 import { newMessagePortRpcSession, type RpcStub } from "capnweb";
+import { isSandboxError, SandboxError } from "../core/error.ts";
 import type { EgressContainer, EgressHandle, EgressThread, EgressThreadData } from "./egress-thread.ts";
 import type { Intercept } from "./protocol.ts";
 import type { WorkerAddress } from "./worker-calls.ts";
@@ -19,11 +20,14 @@ export interface ContainerEgress {
  * gather that the whole heap is marked instead, several times for each 100 MB.
  */
 const youngGenerationMb = 1;
+/** A name that is being resolved keeps the thread; by then it makes no key any more. */
+const endMs = 2_000;
 
 export class EgressPlane {
   /** Settles when the Worker's own requests can leave. */
   readonly ready: Promise<void>;
   readonly #thread: Worker;
+  readonly #ended: Promise<void>;
   readonly #port: MessagePort;
   readonly #stub: RpcStub<EgressThread>;
 
@@ -41,9 +45,11 @@ export class EgressPlane {
     });
     this.#port = port1;
     this.#stub = newMessagePortRpcSession<EgressThread>(port1 as never);
+    this.#ended = new Promise((resolve) => this.#thread.once("exit", () => resolve()));
     // A fault in the thread is a fault of the process, as it would be without the thread.
     const failed = new Promise<never>((_, reject) => {
-      this.#thread.once("error", reject);
+      // Errors cross threads without their class.
+      this.#thread.once("error", (error) => reject(isSandboxError(error) ? new SandboxError(error) : error));
     });
     this.ready = Promise.race([this.#stub.ready(), failed]);
     this.ready.then(
@@ -64,9 +70,15 @@ export class EgressPlane {
     return containerEgress(certificatePem, handle);
   }
 
+  /** A thread that is ended from outside while it makes a key takes the whole process with it: this one ends by itself. */
   async close(): Promise<void> {
+    this.#thread.ref();
+    // Its answer may be lost with the port.
+    this.#stub.close().catch(() => undefined);
+    const timer = setTimeout(() => void this.#thread.terminate(), endMs);
+    await this.#ended;
+    clearTimeout(timer);
     this.#port.close();
-    await this.#thread.terminate();
   }
 }
 

@@ -37,12 +37,15 @@ export class EgressThread extends RpcTarget {
   readonly #agent = new Agent({ keepAlive: true, timeout: workerIdleMs });
   readonly #authorities = new AuthorityPool();
   readonly #secret: string;
+  readonly #port: MessagePort;
+  readonly #listeners = new Set<EgressListener>();
   #worker: WorkerAddress | null = null;
 
-  constructor(outbound: Outbound, secret: string) {
+  constructor(outbound: Outbound, secret: string, port: MessagePort) {
     super();
     this.#outbound = outbound;
     this.#secret = secret;
+    this.#port = port;
     this.#authorities.prepare();
   }
 
@@ -65,10 +68,23 @@ export class EgressThread extends RpcTarget {
       { id: container.id, enableInternet: container.enableInternet, intercepts },
       { outbound: this.#outbound, worker: () => this.#workerCalls() },
     );
+    this.#listeners.add(listener);
+    const close = () => {
+      this.#listeners.delete(listener);
+      listener.close();
+    };
     return {
       certificatePem: authority.certificatePem,
-      handle: new EgressHandle(listener, intercepts),
+      handle: new EgressHandle(close, intercepts),
     };
+  }
+
+  /** Ends everything that keeps the thread, which then ends by itself. */
+  close(): void {
+    for (const listener of this.#listeners) listener.close();
+    this.#outbound.close();
+    this.#agent.destroy();
+    setImmediate(() => this.#port.close());
   }
 
   #workerCalls(): WorkerCalls {
@@ -84,12 +100,12 @@ export interface EgressListening {
 }
 
 export class EgressHandle extends RpcTarget {
-  readonly #listener: EgressListener;
+  readonly #close: () => void;
   readonly #intercepts: Map<string, Intercept>;
 
-  constructor(listener: EgressListener, intercepts: Map<string, Intercept>) {
+  constructor(close: () => void, intercepts: Map<string, Intercept>) {
     super();
-    this.#listener = listener;
+    this.#close = close;
     this.#intercepts = intercepts;
   }
 
@@ -98,7 +114,7 @@ export class EgressHandle extends RpcTarget {
   }
 
   close(): void {
-    this.#listener.close();
+    this.#close();
   }
 }
 
@@ -107,7 +123,7 @@ async function run({ port, outbound: options, outboundSocket }: EgressThreadData
   const outbound = new Outbound({ ...options, classify: (address) => core.classifyAddress(address) });
   await outbound.listen(outboundSocket);
   // Node's ports have the methods that capnweb asks for; only the types are of two worlds.
-  newMessagePortRpcSession(port as never, new EgressThread(outbound, options.secret));
+  newMessagePortRpcSession(port as never, new EgressThread(outbound, options.secret, port));
 }
 
 await run(workerData);

@@ -135,18 +135,21 @@ class RunningServer implements Server {
     const secret = randomBytes(32).toString("base64url");
     const host =
       mode === "embedded" ? await startHost({ ...options, state, core, secret, log: logOf(options) }) : null;
+    let starting: Promise<Workerd> | undefined;
     try {
       const worker = workerOptions({ options, mode, state, core, host, secret });
-      const [workerd] = await Promise.all([
-        startWorkerd(worker, listenOn(options), logOf(options)),
-        host?.ready,
-      ]);
+      starting = startWorkerd(worker, listenOn(options), logOf(options));
+      const [workerd] = await Promise.all([starting, host?.ready]);
       const operatorToken = await mintToken(state.keys.tokenKeys, {
         operator: true,
         expiresInSeconds: monthSeconds,
       });
       return new RunningServer({ options, state, host, worker, workerd, operatorToken });
     } catch (error) {
+      await starting?.then(
+        (workerd) => workerd.close(),
+        () => undefined,
+      );
       await host?.close();
       throw error;
     }

@@ -40,6 +40,13 @@ export async function startWorkerd(
   const children: ChildProcess[] = [];
   const onChild = (message: unknown) => children.push((message as { process: ChildProcess }).process);
   subscribe("child_process", onChild);
+  // What the runtime says of a failed start goes to the log only where no error of ours says it better.
+  let held: string[] | null = [];
+  const tell = (line: string) => (held === null ? log(line) : held.push(line));
+  const release = () => {
+    for (const line of held ?? []) log(line);
+    held = null;
+  };
   const options: MiniflareOptions = {
     ...worker,
     name: workerName,
@@ -47,7 +54,7 @@ export async function startWorkerd(
     port: 0,
     log: new NoOpLog(),
     handleRuntimeStdio: (stdout: Readable, stderr: Readable) => {
-      for (const stream of [stdout, stderr]) lines(stream, log);
+      for (const stream of [stdout, stderr]) lines(stream, tell);
     },
     unsafeDirectSockets: [{ host: listen.host, port: listen.port }],
     stripCfConnectingIp: false,
@@ -59,10 +66,13 @@ export async function startWorkerd(
     const child = children.find(({ spawnfile }) => spawnfile === process.env.MINIFLARE_WORKERD_PATH);
     if (child === undefined)
       throw new Error("the Workers runtime was started, but is not among the child processes");
+    release();
     return { url, pid: child.pid, exited: exitOf(child), close: () => miniflare.dispose() };
   } catch (error) {
     await miniflare.dispose().catch(() => undefined);
-    throw inUse(error, listen) ?? error;
+    const known = inUse(error, listen);
+    if (known === null) release();
+    throw known ?? error;
   } finally {
     unsubscribe("child_process", onChild);
   }
