@@ -73,7 +73,7 @@ export function forward(
       incoming.statusMessage,
       endToEnd(incoming.rawHeaders, options.drop).flat(),
     );
-    pour(incoming, response);
+    pourAnswer(incoming, response);
     // An event stream's head does not wait for its first event; that of any other answer goes out with its first bytes.
     setImmediate(() => {
       if (!response.writableEnded && !response.destroyed) response.flushHeaders();
@@ -90,15 +90,27 @@ export function forward(
   else outgoing.end();
 }
 
+/** A request's body: a client's request may be corked before it has a connection, so its pieces go as they come. */
+function pour(message: IncomingMessage, target: OutgoingMessage): void {
+  endTogether(message, target);
+  message.pipe(target);
+}
+
 /**
- * A message's body goes where it belongs; an end before its time of either ends the other. `stream.pipeline` does the same with an
+ * An answer's body goes where it belongs; an end before its time of either ends the other. `stream.pipeline` does the same with an
  * abort signal for each body, which is a quarter of what a small request costs here.
  *
  * Pieces that came together leave together: the runtime hands bodies over in pieces of 4 KB and TLS in 16 KB, and each write costs more
  * than its bytes do. A body of known length is corked. One in chunks is joined, which makes one chunk of it, since a corked message in
  * chunks may report that it is full and never that it has drained.
  */
-function pour(message: IncomingMessage, target: OutgoingMessage): void {
+function pourAnswer(message: IncomingMessage, target: ServerResponse): void {
+  endTogether(message, target);
+  if (message.headers["content-length"] === undefined) pourJoined(message, target);
+  else pourCorked(message, target);
+}
+
+function endTogether(message: IncomingMessage, target: OutgoingMessage): void {
   message.on("error", () => target.destroy());
   message.on("close", () => {
     if (!message.complete) target.destroy();
@@ -106,11 +118,9 @@ function pour(message: IncomingMessage, target: OutgoingMessage): void {
   target.on("close", () => {
     if (!target.writableFinished) message.destroy();
   });
-  if (message.headers["content-length"] === undefined) pourJoined(message, target);
-  else pourCorked(message, target);
 }
 
-function pourCorked(message: IncomingMessage, target: OutgoingMessage): void {
+function pourCorked(message: IncomingMessage, target: ServerResponse): void {
   let corked = false;
   const uncork = () => {
     corked = false;
@@ -126,7 +136,7 @@ function pourCorked(message: IncomingMessage, target: OutgoingMessage): void {
   message.pipe(target);
 }
 
-function pourJoined(message: IncomingMessage, target: OutgoingMessage): void {
+function pourJoined(message: IncomingMessage, target: ServerResponse): void {
   let pieces: Buffer[] = [];
   const flush = () => {
     const [first] = pieces;
@@ -173,7 +183,7 @@ export function forwardUpgrade(
     const response = answerOn(request, socket);
     const kept = endToEnd(incoming.rawHeaders, options.drop);
     response.writeHead(incoming.statusCode ?? 502, incoming.statusMessage, kept.flat());
-    pour(incoming, response);
+    pourAnswer(incoming, response);
   });
   outgoing.on("error", (error) => {
     if (!socket.destroyed) options.refuse(error, answerOn(request, socket));
