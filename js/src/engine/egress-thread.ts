@@ -4,7 +4,6 @@
  * download does not hold up the calls of other sandboxes.
  */
 import "./websocket-global.ts";
-import { Agent } from "node:http";
 import { type MessagePort, workerData } from "node:worker_threads";
 import { newMessagePortRpcSession, RpcTarget } from "capnweb";
 import { loadCore } from "#core";
@@ -12,6 +11,7 @@ import { AuthorityPool } from "./certificates.ts";
 import { EgressListener } from "./egress.ts";
 import { Outbound, type OutboundOptions } from "./outbound.ts";
 import { type Intercept, interceptKey } from "./protocol.ts";
+import { ReusingAgent } from "./reused-buffers.ts";
 import type { WorkerAddress, WorkerCalls } from "./worker-calls.ts";
 
 /** What the thread is started with. */
@@ -34,7 +34,7 @@ const workerIdleMs = 4_000;
 /** What the server asks of this thread. */
 export class EgressThread extends RpcTarget {
   readonly #outbound: Outbound;
-  readonly #agent = new Agent({ keepAlive: true, timeout: workerIdleMs });
+  readonly #agent = new ReusingAgent({ keepAlive: true, timeout: workerIdleMs });
   readonly #authorities = new AuthorityPool();
   readonly #secret: string;
   readonly #port: MessagePort;

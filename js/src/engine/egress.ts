@@ -228,7 +228,7 @@ export class EgressListener {
     return request({
       hostname: worker.hostname,
       port: worker.port,
-      agent: worker.agent,
+      agent: incoming.headers.upgrade === undefined ? worker.agent : false,
       method: incoming.method,
       path: enginePath.egress,
       headers: headers.flat(),

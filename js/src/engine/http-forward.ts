@@ -1,6 +1,7 @@
 /** Carries one HTTP exchange, or one upgraded connection, from a server's side to a client's, streaming both ways in constant memory. */
 import { type ClientRequest, type IncomingMessage, type OutgoingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
+import { pourAnswer } from "./reused-buffers.ts";
 
 export type HeaderPair = [name: string, value: string];
 
@@ -73,6 +74,7 @@ export function forward(
       incoming.statusMessage,
       endToEnd(incoming.rawHeaders, options.drop).flat(),
     );
+    endTogether(incoming, response);
     pourAnswer(incoming, response);
     // An event stream's head does not wait for its first event; that of any other answer goes out with its first bytes.
     setImmediate(() => {
@@ -96,20 +98,6 @@ function pour(message: IncomingMessage, target: OutgoingMessage): void {
   message.pipe(target);
 }
 
-/**
- * An answer's body goes where it belongs; an end before its time of either ends the other. `stream.pipeline` does the same with an
- * abort signal for each body, which is a quarter of what a small request costs here.
- *
- * Pieces that came together leave together: the runtime hands bodies over in pieces of 4 KB and TLS in 16 KB, and each write costs more
- * than its bytes do. A body of known length is corked. One in chunks is joined, which makes one chunk of it, since a corked message in
- * chunks may report that it is full and never that it has drained.
- */
-function pourAnswer(message: IncomingMessage, target: ServerResponse): void {
-  endTogether(message, target);
-  if (message.headers["content-length"] === undefined) pourJoined(message, target);
-  else pourCorked(message, target);
-}
-
 function endTogether(message: IncomingMessage, target: OutgoingMessage): void {
   message.on("error", () => target.destroy());
   message.on("close", () => {
@@ -118,41 +106,6 @@ function endTogether(message: IncomingMessage, target: OutgoingMessage): void {
   target.on("close", () => {
     if (!target.writableFinished) message.destroy();
   });
-}
-
-function pourCorked(message: IncomingMessage, target: ServerResponse): void {
-  let corked = false;
-  const uncork = () => {
-    corked = false;
-    // Its end has uncorked it.
-    if (!target.writableEnded && !target.destroyed) target.uncork();
-  };
-  message.on("data", () => {
-    if (corked) return;
-    corked = true;
-    target.cork();
-    setImmediate(uncork);
-  });
-  message.pipe(target);
-}
-
-function pourJoined(message: IncomingMessage, target: ServerResponse): void {
-  let pieces: Buffer[] = [];
-  const flush = () => {
-    const [first] = pieces;
-    if (first === undefined || target.destroyed) return;
-    const joined = pieces.length === 1 ? first : Buffer.concat(pieces);
-    pieces = [];
-    if (!target.write(joined)) message.pause();
-  };
-  message.on("data", (piece: Buffer) => {
-    if (pieces.push(piece) === 1) setImmediate(flush);
-  });
-  message.on("end", () => {
-    flush();
-    target.end();
-  });
-  target.on("drain", () => message.resume());
 }
 
 export function hasBody({ headers }: IncomingMessage): boolean {
@@ -183,6 +136,7 @@ export function forwardUpgrade(
     const response = answerOn(request, socket);
     const kept = endToEnd(incoming.rawHeaders, options.drop);
     response.writeHead(incoming.statusCode ?? 502, incoming.statusMessage, kept.flat());
+    endTogether(incoming, response);
     pourAnswer(incoming, response);
   });
   outgoing.on("error", (error) => {

@@ -4,7 +4,7 @@
  */
 import { lookup } from "node:dns/promises";
 import {
-  Agent,
+  type Agent,
   type ClientRequest,
   createServer,
   type IncomingMessage,
@@ -12,7 +12,7 @@ import {
   type Server,
   type ServerResponse,
 } from "node:http";
-import { Agent as SecureAgent, request as secureRequest } from "node:https";
+import { type Agent as SecureAgent, request as secureRequest } from "node:https";
 import { createConnection, isIP, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import {
@@ -26,6 +26,7 @@ import { SandboxError } from "../core/error.ts";
 import { maxHeaderBytes, sendError } from "./egress.ts";
 import { answerOn, forward, forwardUpgrade, hasBody, requestHeaders } from "./http-forward.ts";
 import { connectionHeader, engineHeader, engineHeaderPrefix } from "./protocol.ts";
+import { ReusingAgent, SecureReusingAgent } from "./reused-buffers.ts";
 
 export interface OutboundOptions {
   /** `name` or `name:port` to `address:port`, or to `http://address:port` where TLS must not be spoken. */
@@ -77,9 +78,9 @@ export class Outbound {
     );
     const agent = { keepAlive: true, timeout: idleMs, scheduling: "lifo" as const };
     this.#agents = {
-      plain: new Agent(agent),
-      secure: new SecureAgent(agent),
-      upstream: new SecureAgent(agent),
+      plain: new ReusingAgent(agent),
+      secure: new SecureReusingAgent(agent),
+      upstream: new SecureReusingAgent(agent),
     };
     // Made once: reading every root certificate takes longer than a handshake.
     this.#upstreamTrust = createSecureContext({
