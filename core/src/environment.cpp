@@ -63,6 +63,16 @@ Result<void> check_line(std::string_view field, std::string_view text) {
   return {};
 }
 
+/// A line of git's configuration file as a word of the shell.
+std::string config_line(std::string_view key, std::string_view value) {
+  std::string line = "\t" + std::string(key) + " = \"";
+  for (const char letter : value) {
+    if (letter == '"' || letter == '\\') line.push_back('\\');
+    line.push_back(letter);
+  }
+  return single_quoted(line + "\"");
+}
+
 }  // namespace
 
 Result<MergedEnv> merge_env(const EnvMap& stored, const EnvChanges& changes, bool allow_raw_secrets) {
@@ -132,19 +142,26 @@ Result<std::string> git_config_shell(const GitIdentity& identity) {
   const std::string_view email = identity.email.value_or(kDefaultGitEmail);
   if (auto fine = check_line("name", name); !fine) return propagate(fine);
   if (auto fine = check_line("email", email); !fine) return propagate(fine);
-  constexpr std::string_view kHeader = "http.https://github.com/.extraheader";
   const std::string set = "git config --global --replace-all ";
-  std::string line =
+  std::string change =
       set + "user.name " + single_quoted(name) + " && " + set + "user.email " + single_quoted(email);
-  if (!identity.placeholder) {
+  std::string file = "'[user]' " + config_line("name", name) + " " + config_line("email", email);
+  constexpr std::string_view kHeader = "http.https://github.com/.extraheader";
+  if (identity.placeholder) {
+    if (auto fine = check_line("token", *identity.placeholder); !fine) return propagate(fine);
+    const std::string header =
+        "AUTHORIZATION: basic " + base64_encode("x-access-token:" + std::string(*identity.placeholder));
+    change += " && " + set + std::string(kHeader) + " " + single_quoted(header);
+    file += " '[http \"https://github.com/\"]' " + config_line("extraheader", header);
+  } else {
     // 5 is git's status for "was not set".
-    line += " && { git config --global --unset-all " + std::string(kHeader) + " || [ $? -eq 5 ]; }";
-    return line;
+    change += " && { git config --global --unset-all " + std::string(kHeader) + " || [ $? -eq 5 ]; }";
   }
-  if (auto fine = check_line("token", *identity.placeholder); !fine) return propagate(fine);
-  const std::string credentials = base64_encode("x-access-token:" + std::string(*identity.placeholder));
-  return line + " && " + set + std::string(kHeader) + " " +
-         single_quoted("AUTHORIZATION: basic " + credentials);
+  // Each run of git takes as long as all the rest of a small sandbox's start: where there is no configuration
+  // yet it is written.
+  return "if [ -z \"${HOME-}\" ] || [ -n \"${GIT_CONFIG_GLOBAL-}\" ] || [ -e \"$HOME/.gitconfig\" ] || "
+         "[ -e \"${XDG_CONFIG_HOME:-$HOME/.config}/git/config\" ]; then " +
+         change + "; else printf '%s\\n' " + file + " > \"$HOME/.gitconfig\"; fi";
 }
 
 }  // namespace sandboxes

@@ -62,7 +62,8 @@ struct GitIdentity {
   std::optional<std::string_view> placeholder;  ///< the effective GH_TOKEN
 };
 
-/// One shell line that sets git's identity and, with a token, its Basic credentials for github.com.
+/// One shell line that sets git's identity and, with a token, its Basic credentials for github.com. It leaves
+/// alone what else a configuration that is there says.
 [[nodiscard]] Result<std::string> git_config_shell(const GitIdentity& identity);
 
 }  // namespace sandboxes

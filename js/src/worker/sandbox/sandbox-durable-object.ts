@@ -21,11 +21,11 @@ import { KILLED } from "./object.ts";
 import { OwnProjection, type ProjectionWait } from "./own-projection.ts";
 import { Publisher } from "./publisher.ts";
 import { callMethod, isLeaving, setEnvVarsRequest } from "./requests.ts";
-import { schemaOf } from "./schema.ts";
 import { checkArguments } from "./sdk-arguments.ts";
 import { isCallable, isSessionCallable, sdkMethods } from "./surface.ts";
 import { installDeadlines } from "./timed-exec.ts";
 import { storedNames } from "./told-names.ts";
+import { UnbornStorage } from "./unborn-storage.ts";
 import { whenUsed } from "./work.ts";
 
 export type SandboxEnv = WorkerEnv & EngineEnv & EffectVariables;
@@ -54,8 +54,7 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
   override enableInternet = false;
   #loaded: Loaded | null = null;
   readonly #end = new ContainerEnd(this.ctx.id.toString(), this.env.ENGINE !== undefined);
-  /** Tables that the SDK's constructor made, while this object keeps none for a sandbox that does not exist. */
-  #schema: string[] = [];
+  readonly #unborn = new UnbornStorage(this.ctx);
 
   constructor(ctx: ConstructorParameters<typeof Sandbox>[0], env: SandboxEnv) {
     installContainer(ctx, env, { className: new.target.name, instanceType: new.target.instanceType });
@@ -68,11 +67,15 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
   /** Makes this object the sandbox that the claim names, or finishes what an earlier attempt began. */
   async create({ projectId, path, input, claim }: CreateArguments): Promise<void> {
     const { core, shell } = this.#need();
-    if (shell.state.life.kind === "unborn") {
-      // A claim with other content than the input belongs to an earlier attempt with that content.
-      core.resolveClaim({ path, claim, record: null, inFlight: false, input });
+    try {
+      if (shell.state.life.kind === "unborn") {
+        // A claim with other content than the input belongs to an earlier attempt with that content.
+        core.resolveClaim({ path, claim, record: null, inFlight: false, input });
+      }
+      await shell.ask({ kind: "create", input }, { projectId, path });
+    } finally {
+      this.#unborn.clear();
     }
-    await shell.ask({ kind: "create", input }, { projectId, path });
   }
 
   async assertCreated(identity: SandboxIdentity): Promise<void> {
@@ -250,6 +253,7 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
   // ---- The guard's entrance
 
   async [enter]<T>(method: string, call: () => Promise<T>): Promise<T> {
+    this[check]("born");
     const { shell } = this.#need();
     await shell.ask({ kind: "admit", method });
     const finish = () => shell.report({ kind: "workFinished" });
@@ -267,6 +271,7 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
     // The SDK's constructor calls its own methods before there is anything of ours.
     if (!(#loaded in this) || this.#loaded === null) return;
     const { shell } = this.#loaded;
+    this.#unborn.clear();
     if (level === "live" || shell.state.life.kind === "unborn") shell.assertCreated();
   }
 
@@ -276,12 +281,7 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
     const core = await loadCore();
     const { storage } = this.ctx;
     const stored = storage.kv.get<LifecycleState>(STATE_KEY);
-    if (stored === undefined) {
-      // The SDK's constructor has made a table and an alarm; a sandbox that does not exist keeps nothing.
-      this.#schema = schemaOf(storage.sql);
-      await storage.deleteAlarm();
-      await storage.deleteAll();
-    }
+    if (stored === undefined) await this.#unborn.begin();
     const projection = new OwnProjection(storage, core, (options) => this.#stream(core).read(options));
     const pause = (point: string) => checkpoint(this.ctx, point);
     const publisher = new Publisher(
@@ -327,7 +327,7 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
   }
 
   #store(state: LifecycleState): void {
-    for (const statement of this.#schema.splice(0)) this.ctx.storage.sql.exec(statement);
+    this.#unborn.born();
     this.ctx.storage.kv.put(STATE_KEY, state);
   }
 
