@@ -72,6 +72,8 @@ export class EgressThread extends RpcTarget {
     const close = () => {
       this.#listeners.delete(listener);
       listener.close();
+      // Another container may come in its place.
+      this.#authorities.prepare();
     };
     return {
       certificatePem: authority.certificatePem,

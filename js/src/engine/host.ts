@@ -12,6 +12,7 @@ import { logLine } from "../worker/log.ts";
 import { agentPort } from "./control.ts";
 import { maxHeaderBytes } from "./egress.ts";
 import { EgressPlane } from "./egress-plane.ts";
+import { Launchers } from "./launchers.ts";
 import type { OutboundOptions } from "./outbound.ts";
 import { fetchPort, refusePort, refuseUpgrade, upgradePort } from "./ports.ts";
 import {
@@ -69,6 +70,7 @@ export class EngineHost {
   readonly #over = new Set<string>();
   readonly #watchers = new Map<RunningContainer, Set<ServerResponse>>();
   readonly #workerAgent = new Agent({ keepAlive: true, timeout: workerIdleMs });
+  readonly #launchers: Launchers;
   readonly #server: Server;
   readonly #sessions: ControlSessions;
   readonly #egress: EgressPlane;
@@ -77,6 +79,7 @@ export class EngineHost {
 
   private constructor(options: HostOptions) {
     this.#options = options;
+    this.#launchers = new Launchers(options.sandboxd);
     this.#sessions = new ControlSessions(options.log);
     this.#egress = new EgressPlane({
       outbound: { ...options.outbound, secret: options.secret },
@@ -107,6 +110,7 @@ export class EngineHost {
       host.#server.once("error", reject);
       host.#server.listen(host.engineSocket, resolve);
     });
+    host.#launchers.prepare();
     return host;
   }
 
@@ -166,7 +170,7 @@ export class EngineHost {
     this.#server.close();
     this.#server.closeAllConnections();
     this.#workerAgent.destroy();
-    await this.#egress.close();
+    await Promise.all([this.#egress.close(), this.#launchers.close()]);
     await rm(this.#options.runtimeDir, { recursive: true, force: true });
   }
 
@@ -228,7 +232,7 @@ export class EngineHost {
       limits: this.#options.limits(message.instanceType),
       runtimeDir: join(this.#options.runtimeDir, incarnation),
       upperDir: join(this.#options.scratchDir, incarnation),
-      sandboxd: this.#options.sandboxd,
+      launchers: this.#launchers,
       egress: this.#egress,
       log: this.#options.log,
     });
@@ -248,6 +252,7 @@ export class EngineHost {
     this.#watchers.delete(container);
     for (const response of watchers) answerOutcome(response, outcome);
     if (watchers.size === 0 && !this.#closing) this.#report(container, outcome);
+    this.#launchers.prepare();
     // Whose call breaks off has heard of the end then, and starts a new life with the next.
     setTimeout(() => this.#sessions.end(container), endHeardMs);
   }

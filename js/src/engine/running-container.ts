@@ -3,6 +3,7 @@ import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { agentPort, connectPort, PortAgent, PortError } from "./control.ts";
 import type { ContainerEgress, EgressPlane } from "./egress-plane.ts";
+import type { Launchers } from "./launchers.ts";
 import type { Intercept, Outcome, StartMessage } from "./protocol.ts";
 import { type ContainerLimits, Sandboxd } from "./sandboxd.ts";
 
@@ -14,7 +15,7 @@ export interface ContainerOptions {
   /** Of this incarnation alone; both are removed at its end. */
   runtimeDir: string;
   upperDir: string;
-  sandboxd: string;
+  launchers: Launchers;
   egress: EgressPlane;
   log: (line: string) => void;
 }
@@ -133,14 +134,14 @@ export class RunningContainer {
   }
 
   async #launch(): Promise<Sandboxd> {
-    const { id, message, runtimeDir, upperDir, limits } = this.#options;
-    const [{ certificatePem }] = await Promise.all([
-      this.#egress,
-      mkdir(upperDir, { recursive: true, mode: 0o700 }),
-    ]);
-    return new Sandboxd(
-      this.#options.sandboxd,
-      {
+    const { id, message, runtimeDir, upperDir, limits, launchers, log } = this.#options;
+    const sandboxd = new Sandboxd(launchers.take(), id, log);
+    try {
+      const [{ certificatePem }] = await Promise.all([
+        this.#egress,
+        mkdir(upperDir, { recursive: true, mode: 0o700 }),
+      ]);
+      sandboxd.launch({
         id: id.slice(0, 64),
         runtimeDir,
         upperDir,
@@ -150,9 +151,12 @@ export class RunningContainer {
         caCertificatePem: certificatePem,
         interceptHttps: message.intercepts.some(({ kind }) => kind === "https"),
         ports: extraPorts(message.intercepts),
-      },
-      this.#options.log,
-    );
+      });
+      return sandboxd;
+    } catch (error) {
+      sandboxd.kill();
+      throw error;
+    }
   }
 
   async #live(): Promise<Outcome> {

@@ -1,6 +1,6 @@
 /** One `sandboxd launch`: the process that is a container's parent on this machine. */
-import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
+import type { LauncherProcess } from "./launchers.ts";
 import type { Outcome } from "./protocol.ts";
 
 /** What `sandboxd launch` reads from its standard input. */
@@ -39,7 +39,7 @@ export class Sandboxd {
   readonly ended: Promise<Outcome>;
   /** Settles when the parent is gone too, and with it every mount. */
   readonly closed: Promise<void>;
-  readonly #process: ChildProcess;
+  readonly #process: LauncherProcess;
   #innerPid: number | null = null;
   #reported: { exitCode: number; reason: string } | null = null;
   #stderr = "";
@@ -47,18 +47,13 @@ export class Sandboxd {
   #rejectReady: (error: Error) => void = () => undefined;
   #settleEnded: (outcome: Outcome) => void = () => undefined;
 
-  constructor(binary: string, config: LaunchConfig, log: (line: string) => void) {
-    // Nothing of this process's environment is handed down: it may hold keys.
-    const child = spawn(binary, ["launch"], {
-      stdio: ["pipe", "pipe", "pipe"],
-      env: { PATH: process.env.PATH ?? "/usr/sbin:/usr/bin:/sbin:/bin" },
-    });
+  /** `id` is for the log. */
+  constructor(child: LauncherProcess, id: string, log: (line: string) => void) {
     this.#process = child;
     child.stdin.on("error", () => undefined);
-    child.stdin.end(JSON.stringify(config));
     createInterface({ input: child.stderr }).on("line", (line) => {
       this.#stderr = `${this.#stderr}${line}\n`.slice(-4096);
-      log(`sandboxd ${config.id.slice(0, 12)}: ${line}`);
+      log(`sandboxd ${id.slice(0, 12)}: ${line}`);
     });
     this.ready = new Promise((resolve, reject) => {
       createInterface({ input: child.stdout }).on("line", (line) => this.#onLine(line, resolve));
@@ -80,6 +75,11 @@ export class Sandboxd {
         settle();
       });
     });
+  }
+
+  /** Starts the container. */
+  launch(config: LaunchConfig): void {
+    this.#process.stdin.end(JSON.stringify(config));
   }
 
   /** Sends a signal to pid 1 inside. */

@@ -243,6 +243,12 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
     this.#loaded?.shell.report({ kind: "containerStopped" });
   }
 
+  /** The SDK's constructor asks for an alarm; an object that is no sandbox has nothing to wake for. */
+  override async scheduleNextAlarm(ms?: number): Promise<void> {
+    this[check]("born");
+    if (this.ctx.storage.kv.get(STATE_KEY) !== undefined) await super.scheduleNextAlarm(ms);
+  }
+
   override async onActivityExpired(): Promise<void> {
     this[check]("born");
     const { shell } = this.#need();
@@ -281,7 +287,7 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
     const core = await loadCore();
     const { storage } = this.ctx;
     const stored = storage.kv.get<LifecycleState>(STATE_KEY);
-    if (stored === undefined) await this.#unborn.begin();
+    if (stored === undefined) this.#unborn.begin();
     const projection = new OwnProjection(storage, core, (options) => this.#stream(core).read(options));
     const pause = (point: string) => checkpoint(this.ctx, point);
     const publisher = new Publisher(
@@ -314,7 +320,10 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
           instanceType: this.#instanceType(),
           ...this.#end.context(this.ctx.container?.running === true),
         }),
-        store: (state) => this.#store(state),
+        store: (state) => {
+          this.#unborn.born();
+          storage.kv.put(STATE_KEY, state);
+        },
         publish: (events, state) => this.ctx.waitUntil(publisher.publish(events, state)),
         perform: (effect) => inside(this, () => effects.perform(effect)),
         keep: (work) =>
@@ -324,11 +333,6 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
     );
     this.#loaded = { core, shell, projection, publisher, effects };
     if (stored !== undefined) shell.report({ kind: "objectLoaded" });
-  }
-
-  #store(state: LifecycleState): void {
-    this.#unborn.born();
-    this.ctx.storage.kv.put(STATE_KEY, state);
   }
 
   #need(): Loaded {
@@ -360,7 +364,8 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
       boot: () => {
         const { projectId, path } = this.#identity();
         this.labels = { project: projectId, sandbox: path };
-        return this.startAndWaitForPorts({ ports: 3000, cancellationOptions: this.#startTimeouts() });
+        const { waitIntervalMS: waitInterval, ...timeouts } = this["containerTimeouts"];
+        return this.startAndWaitForPorts({ ports: 3000, cancellationOptions: { ...timeouts, waitInterval } });
       },
       createBackup: (options) => carryingArchives(this.ctx, () => super.createBackup(options)),
       restoreBackup: async (backup: BackupHandle) => {
@@ -378,11 +383,6 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
         setTimeout(() => this.ctx.abort(KILLED), ABORT_DELAY_MS);
       },
     };
-  }
-
-  #startTimeouts() {
-    const { instanceGetTimeoutMS, portReadyTimeoutMS, waitIntervalMS } = this["containerTimeouts"];
-    return { instanceGetTimeoutMS, portReadyTimeoutMS, waitInterval: waitIntervalMS };
   }
 
   /** Gone, and heard of: a stop that the SDK learns of later would cut off the next container's connection. */

@@ -1,6 +1,6 @@
 /**
- * What the SDK's constructor leaves in the storage of an object: tables and an alarm. A sandbox that does not exist keeps nothing; but
- * nearly always a create follows, which can use the tables: making a new file in their place takes a dozen writes to the disk.
+ * The tables that the SDK's constructor makes in every object. A sandbox that does not exist keeps nothing; but nearly always a create
+ * follows, which can use them: making a new file in their place takes a dozen writes to the disk.
  */
 export class UnbornStorage {
   readonly #ctx: DurableObjectState;
@@ -13,9 +13,8 @@ export class UnbornStorage {
   }
 
   /** There is no sandbox yet. */
-  async begin(): Promise<void> {
+  begin(): void {
     this.#blank = true;
-    await this.#ctx.storage.deleteAlarm();
   }
 
   /** Somebody asked for a sandbox that does not exist. Does nothing where there is one. */
