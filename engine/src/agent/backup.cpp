@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <set>
+#include <thread>
 
 #include "sandboxd/agent/commands.hpp"
 #include "sandboxd/agent/files.hpp"
@@ -61,7 +62,9 @@ Result<BackupRequest> read_backup(App& app, const Json& body) {
     if (out.format != known) continue;
     auto threads = optional_number(*compression, "threads");
     if (!threads) return fail(std::move(threads.error()));
-    out.threads = static_cast<int>(std::clamp(threads->value_or(0), 0.0, 64.0));
+    // More than there are processors would only take turns.
+    const double processors = std::max(1U, std::thread::hardware_concurrency());
+    out.threads = static_cast<int>(std::clamp(threads->value_or(0), 0.0, processors));
     return out;
   }
   return fail(invalid("compression", "The compression is one of gzip, lz4 and zstd"));

@@ -29,6 +29,8 @@ constexpr std::uint16_t kOwnPort = 3000;
 constexpr std::uint64_t kLargestBuffered = std::uint64_t{512} << 20U;
 constexpr std::uint32_t kLargestHead = 64U << 10U;
 constexpr std::size_t kBodyChunk = std::size_t{256} << 10U;
+/// What one read of a body may bring: a buffer that has only held a head is read into by 4 KB.
+constexpr std::size_t kReadBuffer = std::size_t{64} << 10U;
 
 template <class... Buffers>
 Task<bool> send(ControlSocket& socket, const Buffers&... parts) {
@@ -125,6 +127,7 @@ class BodySource : public Source {
   /// 0 at the end.
   Task<Result<std::size_t>> read_into(char* data, std::size_t size) {
     if (parser_.is_done()) co_return std::size_t{0};
+    buffer_.reserve(kReadBuffer);
     parser_.get().body().data = data;
     parser_.get().body().size = size;
     parser_.get().body().more = true;

@@ -1,7 +1,7 @@
 /** Carries one HTTP exchange, or one upgraded connection, from a server's side to a client's, streaming both ways in constant memory. */
-import { type ClientRequest, type IncomingMessage, type OutgoingMessage, ServerResponse } from "node:http";
+import { type ClientRequest, type IncomingMessage, ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
-import { pourAnswer } from "./reused-buffers.ts";
+import { pour } from "./reused-buffers.ts";
 
 export type HeaderPair = [name: string, value: string];
 
@@ -74,8 +74,7 @@ export function forward(
       incoming.statusMessage,
       endToEnd(incoming.rawHeaders, options.drop).flat(),
     );
-    endTogether(incoming, response);
-    pourAnswer(incoming, response);
+    pour(incoming, response);
     // An event stream's head does not wait for its first event; that of any other answer goes out with its first bytes.
     setImmediate(() => {
       if (!response.writableEnded && !response.destroyed) response.flushHeaders();
@@ -90,22 +89,6 @@ export function forward(
   });
   if (hasBody(request)) pour(request, outgoing);
   else outgoing.end();
-}
-
-/** A request's body: a client's request may be corked before it has a connection, so its pieces go as they come. */
-function pour(message: IncomingMessage, target: OutgoingMessage): void {
-  endTogether(message, target);
-  message.pipe(target);
-}
-
-function endTogether(message: IncomingMessage, target: OutgoingMessage): void {
-  message.on("error", () => target.destroy());
-  message.on("close", () => {
-    if (!message.complete) target.destroy();
-  });
-  target.on("close", () => {
-    if (!target.writableFinished) message.destroy();
-  });
 }
 
 export function hasBody({ headers }: IncomingMessage): boolean {
@@ -136,8 +119,7 @@ export function forwardUpgrade(
     const response = answerOn(request, socket);
     const kept = endToEnd(incoming.rawHeaders, options.drop);
     response.writeHead(incoming.statusCode ?? 502, incoming.statusMessage, kept.flat());
-    endTogether(incoming, response);
-    pourAnswer(incoming, response);
+    pour(incoming, response);
   });
   outgoing.on("error", (error) => {
     if (!socket.destroyed) options.refuse(error, answerOn(request, socket));

@@ -2,7 +2,7 @@
  * Bodies pass through buffers that are used again. A buffer for each piece is garbage outside the heap, for which the collector marks the
  * whole heap of the thread every few megabytes: that costs as much time as all the rest of the way.
  */
-import { Agent, type ClientRequestArgs, type IncomingMessage, type ServerResponse } from "node:http";
+import { Agent, type ClientRequestArgs, type IncomingMessage, type OutgoingMessage } from "node:http";
 import { Agent as SecureAgent } from "node:https";
 import { type OnReadOpts, Socket } from "node:net";
 import type { Duplex } from "node:stream";
@@ -13,8 +13,8 @@ const keptWriteBuffers = 32;
 /** One slot on the heap for so many bytes outside it; see {@link fillYoungGeneration}. */
 const bytesPerSlot = 64;
 
-/** The answer that is read from a connection. */
-const answers = new WeakMap<object, IncomingMessage>();
+/** The message that is read from a connection. */
+const messages = new WeakMap<object, IncomingMessage>();
 
 /** What is read from one connection; where some of it is still to be taken, its buffer is left to it and a new one follows. */
 class ReusedReads implements OnReadOpts {
@@ -32,8 +32,8 @@ class ReusedReads implements OnReadOpts {
     const { socket } = this;
     if (socket === null) return false;
     const more = socket.push(this.#buffer.subarray(0, bytes));
-    const answer = answers.get(socket);
-    this.#held = answer === undefined || answer.readableLength > 0 || socket.readableLength > 0;
+    const message = messages.get(socket);
+    this.#held = message === undefined || message.readableLength > 0 || socket.readableLength > 0;
     return more;
   };
 }
@@ -48,7 +48,7 @@ function createReusing(create: Create, options: ClientRequestArgs, created?: Cre
   return connection;
 }
 
-/** For requests whose answers are taken by {@link pourAnswer}. Not for upgrades, which keep what they have read. */
+/** For requests whose answers are taken by {@link pour}. Not for upgrades, which keep what they have read. */
 export class ReusingAgent extends Agent {
   override createConnection(options: ClientRequestArgs, created?: Created): Duplex | null | undefined {
     return createReusing((...args) => super.createConnection(...args), options, created);
@@ -65,11 +65,12 @@ export class SecureReusingAgent extends SecureAgent {
 const writeBuffers: Buffer[] = [];
 
 /**
- * An answer's body goes to `target`, and what comes in one turn of the loop leaves in one write: the runtime hands bodies over in pieces
- * of 4 KB and TLS in 16 KB, and each write costs more than its bytes do.
+ * The body of a message goes to `target`, and what comes in one turn of the loop leaves in one write: the runtime hands bodies over in
+ * pieces of 4 KB and TLS in 16 KB, and each write costs more than its bytes do. An end before its time of either ends the other.
  */
-export function pourAnswer(message: IncomingMessage, target: ServerResponse): void {
-  answers.set(message.socket, message);
+export function pour(message: IncomingMessage, target: OutgoingMessage): void {
+  endTogether(message, target);
+  messages.set(message.socket, message);
   let buffer: Buffer | null = null;
   let filled = 0;
   let scheduled = false;
@@ -107,6 +108,16 @@ export function pourAnswer(message: IncomingMessage, target: ServerResponse): vo
     target.end();
   });
   target.on("drain", () => message.resume());
+}
+
+function endTogether(message: IncomingMessage, target: OutgoingMessage): void {
+  message.on("error", () => target.destroy());
+  message.on("close", () => {
+    if (!message.complete) target.destroy();
+  });
+  target.on("close", () => {
+    if (!target.writableFinished) message.destroy();
+  });
 }
 
 /** Kept, so that it is made. */
