@@ -11,7 +11,7 @@ const bufferBytes = 64 * 1024;
 /** What a burst leaves beyond these is let go. */
 const keptWriteBuffers = 32;
 /** One slot on the heap for so many bytes outside it; see {@link fillYoungGeneration}. */
-const bytesPerSlot = 64;
+const bytesPerSlot = 32;
 
 /** The message that is read from a connection. */
 const messages = new WeakMap<object, IncomingMessage>();
