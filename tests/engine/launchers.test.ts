@@ -1,6 +1,8 @@
 /** One launcher waits for its configuration, whatever becomes of it meanwhile. */
 import { once } from "node:events";
-import { existsSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { Launchers } from "../../js/src/engine/launchers.ts";
 import { sandboxdPath } from "../../js/src/engine/sandboxd-path.ts";
@@ -52,12 +54,19 @@ test("none outlives a close, and none is prepared after it", async () => {
   expect(waiting()).toEqual([]);
 });
 
-test("a binary that is not there is told by who takes a launcher", async () => {
-  const launchers = new Launchers("/nowhere/sandboxd");
-  launchers.prepare();
+test("a binary that is not there, or leads nowhere, is told by who takes a launcher", async () => {
+  const missing = new Launchers("/nowhere/sandboxd");
+  missing.prepare();
   await new Promise((resolve) => setImmediate(resolve));
-  const taken = launchers.take();
-  const [error] = await once(taken, "error");
+  const [error] = await once(missing.take(), "error");
   expect(error).toMatchObject({ code: "ENOENT" });
-  await launchers.close();
+  await missing.close();
+
+  const path = join(mkdtempSync(join(tmpdir(), "launchers-")), "sandboxd");
+  symlinkSync(path, path);
+  const circle = new Launchers(path);
+  circle.prepare();
+  expect(() => circle.take()).toThrow(/ELOOP/);
+  await circle.close();
+  rmSync(dirname(path), { recursive: true });
 });

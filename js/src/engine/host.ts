@@ -252,7 +252,7 @@ export class EngineHost {
     this.#watchers.delete(container);
     for (const response of watchers) answerOutcome(response, outcome);
     if (watchers.size === 0 && !this.#closing) this.#report(container, outcome);
-    this.#launchers.prepare();
+    if (!this.#closing) this.#launchers.prepare();
     // Whose call breaks off has heard of the end then, and starts a new life with the next.
     setTimeout(() => this.#sessions.end(container), endHeardMs);
   }

@@ -34,14 +34,17 @@ export class Launchers {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
     if (this.#closed || this.#spare !== null) return;
-    const spare = this.#spawn();
-    this.#spare = spare;
-    const forget = () => {
-      if (this.#spare === spare) this.#spare = null;
-    };
-    spare.once("exit", forget);
-    // The next start meets the same fault, and tells it.
-    spare.once("error", forget);
+    try {
+      const spare = this.#spawn();
+      this.#spare = spare;
+      const forget = () => {
+        if (this.#spare === spare) this.#spare = null;
+      };
+      spare.once("exit", forget);
+      spare.once("error", forget);
+    } catch {
+      // The next start meets the same fault, and tells it.
+    }
   }
 
   async close(): Promise<void> {
