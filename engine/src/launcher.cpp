@@ -270,10 +270,11 @@ void raise_file_limit() {
 int launch() {
   if (!follow_parent()) return 1;
   ::signal(SIGPIPE, SIG_IGN);
-  hold_signals();
   raise_file_limit();
   constexpr std::size_t most_config_bytes = std::size_t{16} << 20U;
   const auto text = read_all(STDIN_FILENO, most_config_bytes);
+  // One that still waits for its configuration ends of a signal, so that nobody takes it.
+  hold_signals();
   if (!text) return report_failure(text.error());
   auto config = parse_config(*text);
   if (!config) return report_failure(config.error());

@@ -20,6 +20,7 @@ const listener: RequestListener = (request, response) => {
   if (request.url === "/kept") kept.add(request.socket);
   if (request.url === "/big") return void response.end(big);
   if (request.url === "/events") return void sendEvents(response);
+  if (request.url === "/early") return void answerEarly(request, response);
   const hash = createHash("sha256");
   let bytes = 0;
   request.on("data", (chunk: Buffer) => {
@@ -38,6 +39,21 @@ const listener: RequestListener = (request, response) => {
     ),
   );
 };
+
+/** The bytes of an upload that was answered with its first ones. */
+let afterEarly: Promise<number> = Promise.resolve(0);
+
+function answerEarly(
+  request: Parameters<RequestListener>[0],
+  response: Parameters<RequestListener>[1],
+): void {
+  let bytes = 0;
+  request.on("data", (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (!response.writableEnded) response.end("early");
+  });
+  afterEarly = once(request, "close").then(() => bytes);
+}
 
 function sendEvents(response: Parameters<RequestListener>[1]): void {
   response.writeHead(200, { "content-type": "text/event-stream" });
@@ -142,6 +158,38 @@ test.each([
     ...{ method, url: pathname + search, host },
     bytes: body?.length ?? 0,
   });
+});
+
+const offer = "-H 'Connection: Upgrade' -H 'Upgrade: h2c'";
+const webSocketOffer =
+  "-H 'Connection: Upgrade' -H 'Upgrade: websocket' -H 'Sec-WebSocket-Version: 13' -H 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=='";
+
+test.each([
+  ["a refused WebSocket", `curl -sS -m 20 ${webSocketOffer} https://api.test/big`],
+  ["another protocol that is offered", `curl -sS -m 20 ${offer} http://plain.test/big`],
+])("%s is answered with the whole body", async (_, command) => {
+  const { stdout, stderr } = await sandbox.exec(`${command} | sha256sum`);
+  expect(stdout.split(" ")[0], stderr).toBe(createHash("sha256").update(big).digest("hex"));
+});
+
+test.each(["http://plain.test", "https://api.test"])(
+  "%s: a body beside an offer of another protocol arrives, and the connection is kept",
+  async (origin) => {
+    const { stdout, stderr } = await sandbox.exec(
+      `curl -sSv -m 20 ${offer} -d hello ${origin}/one --next -sS -m 20 ${offer} -d 'hello again' ${origin}/two`,
+    );
+    expect(stdout.match(/"bytes":\d+/g), stderr).toEqual(['"bytes":5', '"bytes":11']);
+    expect(stderr).toMatch(/Re-using existing connection/);
+  },
+);
+
+test("an upload that is answered early is carried to its end, and the next request does not wait", async () => {
+  await sandbox.exec("head -c 5000000 /dev/zero > /tmp/upload");
+  const { stdout, stderr } = await sandbox.exec(
+    "curl -sS -m 20 -H Expect: -T /tmp/upload https://api.test/early --next -sS -m 20 https://api.test/after",
+  );
+  expect(stdout, stderr).toMatch(/^early\{.*"url":"\/after"/);
+  expect(await afterEarly).toBe(5_000_000);
 });
 
 test("the door keeps its connection to an origin, whoever asks next", async () => {

@@ -29,21 +29,24 @@ test("a launcher that was prepared is the next to be taken, and the one after it
   await launchers.close();
 });
 
-test("one that was killed while it waited is not taken", async () => {
-  const launchers = new Launchers(binary);
-  launchers.prepare();
-  const [prepared] = waiting();
-  if (prepared === undefined) throw new Error("no launcher waits");
-  process.kill(prepared.pid, "SIGKILL");
-  // Until its parent has heard of it.
-  while (existsSync(`/proc/${prepared.pid}`)) await new Promise((resolve) => setImmediate(resolve));
-  const taken = launchers.take();
-  expect(taken.pid).not.toBe(prepared.pid);
-  expect(taken.exitCode ?? taken.signalCode).toBeNull();
-  taken.kill("SIGKILL");
-  await once(taken, "close");
-  await launchers.close();
-});
+test.each(["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP"])(
+  "one that got %s while it waited is not taken",
+  async (signal) => {
+    const launchers = new Launchers(binary);
+    launchers.prepare();
+    const [prepared] = waiting();
+    if (prepared === undefined) throw new Error("no launcher waits");
+    process.kill(prepared.pid, signal);
+    // Until its parent has heard of it.
+    while (existsSync(`/proc/${prepared.pid}`)) await new Promise((resolve) => setImmediate(resolve));
+    const taken = launchers.take();
+    expect(taken.pid).not.toBe(prepared.pid);
+    expect(taken.exitCode ?? taken.signalCode).toBeNull();
+    taken.kill("SIGKILL");
+    await once(taken, "close");
+    await launchers.close();
+  },
+);
 
 test("none outlives a close, and none is prepared after it", async () => {
   const launchers = new Launchers(binary);

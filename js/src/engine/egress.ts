@@ -13,7 +13,15 @@ import {
   parseRelayLine,
   type RequestTarget,
 } from "./egress-target.ts";
-import { answerOn, forward, forwardUpgrade, join, requestHeaders } from "./http-forward.ts";
+import {
+  answerOn,
+  asksForWebSocket,
+  forward,
+  forwardUpgrade,
+  join,
+  requestHeaders,
+  requestWithoutUpgrade,
+} from "./http-forward.ts";
 import { matchIntercept } from "./intercepts.ts";
 import type { Outbound } from "./outbound.ts";
 import {
@@ -176,6 +184,12 @@ export class EgressListener {
   }
 
   #onUpgrade(incoming: IncomingMessage, socket: Duplex, head: Buffer): void {
+    if (!asksForWebSocket(incoming)) {
+      // Another protocol is only an offer, and a request with a body is one to be answered: it comes again without the offer.
+      socket.unshift(Buffer.concat([requestWithoutUpgrade(incoming), head]));
+      this.#http.emit("connection", socket);
+      return;
+    }
     const target = this.#targetOf(incoming, () => answerOn(incoming, socket));
     if (target === null) return;
     const intercept = this.#interceptFor(target);

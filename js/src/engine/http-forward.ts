@@ -95,6 +95,25 @@ export function hasBody({ headers }: IncomingMessage): boolean {
   return headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > 0;
 }
 
+export function asksForWebSocket(request: IncomingMessage): boolean {
+  return (
+    request.headers.upgrade?.toLowerCase() === "websocket" && request.method === "GET" && !hasBody(request)
+  );
+}
+
+/** The head of a request as it would be without its offer of another protocol. */
+export function requestWithoutUpgrade(request: IncomingMessage): Buffer {
+  const offered = new Set(["upgrade", "http2-settings"]);
+  const lines = headerPairs(request.rawHeaders).flatMap(([name, value]) => {
+    if (offered.has(name.toLowerCase())) return [];
+    if (name.toLowerCase() !== "connection") return [`${name}: ${value}`];
+    const tokens = value.split(",").filter((token) => !offered.has(token.trim().toLowerCase()));
+    return tokens.length === 0 ? [] : [`${name}: ${tokens.join(",")}`];
+  });
+  const start = `${request.method} ${request.url} HTTP/${request.httpVersion}`;
+  return Buffer.from(`${[start, ...lines].join("\r\n")}\r\n\r\n`, "latin1");
+}
+
 /** Carries an upgrade: both sides become one byte stream once the peer has agreed; any other answer is passed on as it is. */
 export function forwardUpgrade(
   request: IncomingMessage,

@@ -74,6 +74,8 @@ export function pour(message: IncomingMessage, target: OutgoingMessage): void {
   let buffer: Buffer | null = null;
   let filled = 0;
   let scheduled = false;
+  let watched: Duplex | null = null;
+  const resume = () => message.resume();
   const flush = () => {
     const written = buffer;
     if (written === null || target.destroyed) return;
@@ -83,7 +85,12 @@ export function pour(message: IncomingMessage, target: OutgoingMessage): void {
       if (!error && writeBuffers.length < keptWriteBuffers) writeBuffers.push(written);
     });
     filled = 0;
-    if (!more) message.pause();
+    if (more) return;
+    message.pause();
+    // A request whose answer has ended, and an answer to an upgrade, are not told of their connection's drain.
+    if (watched !== null || target.socket === null) return;
+    watched = target.socket;
+    watched.on("drain", resume);
   };
   const flushLater = () => {
     scheduled = false;
@@ -107,7 +114,8 @@ export function pour(message: IncomingMessage, target: OutgoingMessage): void {
     flush();
     target.end();
   });
-  target.on("drain", () => message.resume());
+  target.on("drain", resume);
+  target.on("close", () => watched?.off("drain", resume));
 }
 
 function endTogether(message: IncomingMessage, target: OutgoingMessage): void {

@@ -147,7 +147,12 @@ export class Effects {
   async #boot(): Promise<void> {
     // A new container holds no variable.
     this.#world.toldNames.set([]);
-    await this.#world.sdk.boot();
+    try {
+      await this.#world.sdk.boot();
+    } catch (error) {
+      // The SDK destroys what did not start, and then fails with the reason it gave for that, which is none.
+      throw error ?? new Error("it ended while it was being started");
+    }
   }
 
   async #applyEnv(stored: Record<string, string>): Promise<void> {
