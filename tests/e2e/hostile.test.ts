@@ -55,13 +55,14 @@ const hostile: Record<string, { command: string; marker: string }> = {
   },
 };
 
-// The second one stays below the limit of processes and takes the processor; it is not needed at every change.
-const chosen = Object.entries(hostile).slice(0, process.env.FULL === "1" ? undefined : 1);
+// How long they go on is up to the machine: a thousand processes are ended on a fraction of a processor. CI has the bomb of
+// scenarios/apart.test.ts; FULL=1 runs these.
+const chosen = process.env.FULL === "1" ? Object.entries(hostile) : [];
 
 describe.each(chosen)("%s", { timeout: several }, (name, { command, marker }) => {
   let sandbox: SandboxHandle;
   beforeAll(async () => {
-    sandbox = await itx.sandboxes.get(`/sandboxes/${marker}`).create({ instanceType: "lite" });
+    sandbox = await itx.sandboxes.get(`/sandboxes/${marker}`).create({ instanceType: "basic" });
     await sandbox.writeFile("/workspace/kept", name);
   });
   const start = () => within("its start", codeOf(sandbox.exec(command, { timeout: 5_000 })));

@@ -1,4 +1,5 @@
 import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -139,6 +140,7 @@ describe("sessions", () => {
   test("a shell that died while idle is noticed", async () => {
     const { stdout } = await agent.exec("echo $$", { sessionId: "idle" });
     process.kill(Number(stdout), "SIGKILL");
+    while (existsSync(`/proc/${Number(stdout)}`)) await new Promise((resolve) => setImmediate(resolve));
     expect((await agent.exec("echo a", { sessionId: "idle" })).code).toBe("SESSION_TERMINATED");
     expect((await agent.exec("echo a", { sessionId: "idle" })).stdout).toBe("a\n");
   });
