@@ -35,7 +35,8 @@ export const processes: Cases = {
       assert.equal(process.status, "running");
       assert((process.pid ?? 0) > 1);
       const seen = await sandbox.exec(
-        `tr '\\0' '\\n' < /proc/${process.pid}/environ | grep ^P=; readlink /proc/${process.pid}/cwd`,
+        // Its shell may not have become the program yet.
+        `until tr '\\0' '\\n' < /proc/${process.pid}/environ | grep ^P=; do sleep 0.02; done; readlink /proc/${process.pid}/cwd`,
       );
       assert.equal(seen.stdout, "P=1\n/tmp\n");
       await process.kill();
