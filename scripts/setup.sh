@@ -19,7 +19,12 @@ step() {
   [ "$(cat "$stamps/$name" 2>/dev/null)" = "$hash" ] && return 0
   local started=$SECONDS
   say "$name ..."
-  if ! "$@" >"$stamps/$name.log" 2>&1; then
+  # Not in a condition, where `set -e` would not hold and a step would go on after its first failure.
+  set +e
+  (set -e; "$@") >"$stamps/$name.log" 2>&1
+  local status=$?
+  set -e
+  if [ $status -ne 0 ]; then
     tail -n 60 "$stamps/$name.log" >&2
     die "$name failed; the whole log is $stamps/$name.log"
   fi

@@ -3,9 +3,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <span>
 
 namespace sandboxd {
 namespace {
@@ -83,14 +85,15 @@ SysResult<std::uint16_t> read_port(const Json& item) {
 }
 
 SysResult<std::vector<std::uint16_t>> read_ports(const Json& document) {
-  std::vector<std::uint16_t> ports{80, 443};
+  std::vector<std::uint16_t> ports;
   const auto found = document.find("ports");
   if (found == document.end() || found->is_null()) return ports;
   if (!found->is_array() || found->size() > 256) return invalid("ports must be an array of at most 256");
   for (const auto& item : *found) {
     const auto port = read_port(item);
     if (!port) return tl::make_unexpected(port.error());
-    if (std::find(ports.begin(), ports.end(), *port) == ports.end()) ports.push_back(*port);
+    const bool standard = *port == 80 || *port == 443;
+    if (!standard && std::find(ports.begin(), ports.end(), *port) == ports.end()) ports.push_back(*port);
   }
   return ports;
 }
@@ -119,33 +122,34 @@ std::string default_cache_dir() {
   return home != nullptr && *home == '/' ? std::string(home) + "/.cache/iterate-sandboxes" : std::string();
 }
 
-}  // namespace
+struct Field {
+  const char* key;
+  std::string* target;
+  std::string fallback;
+};
 
-SysResult<LaunchConfig> parse_config(std::string_view json) {
-  const Json document = Json::parse(json, nullptr, false);
-  if (!document.is_object()) return invalid("standard input must hold one JSON object");
-  LaunchConfig config;
-  struct Field {
-    const char* key;
-    std::string* target;
-    std::string fallback;
-  };
-  const Field fields[] = {{"id", &config.id, ""},
-                          {"runtimeDir", &config.runtime_dir, ""},
-                          {"upperDir", &config.upper_dir, ""},
-                          {"cacheDir", &config.cache_dir, default_cache_dir()},
-                          {"hostname", &config.hostname, "sandbox"},
-                          {"caCertificatePem", &config.ca_certificate_pem, ""}};
+SysStatus read_strings(const Json& document, std::span<const Field> fields) {
   for (const auto& field : fields) {
     auto text = read_string(document, field.key, field.fallback);
     if (!text) return tl::make_unexpected(text.error());
     *field.target = std::move(*text);
   }
+  return {};
+}
+
+}  // namespace
+
+SysResult<LaunchConfig> parse_launch_config(std::string_view json) {
+  const Json document = Json::parse(json, nullptr, false);
+  if (!document.is_object()) return invalid("the first line must hold one JSON object");
+  LaunchConfig config;
+  const std::array fields{Field{"id", &config.id, ""}, Field{"runtimeDir", &config.runtime_dir, ""},
+                          Field{"upperDir", &config.upper_dir, ""},
+                          Field{"cacheDir", &config.cache_dir, default_cache_dir()}};
+  if (auto read = read_strings(document, fields); !read) return tl::make_unexpected(read.error());
   if (config.cache_dir.empty())
     config.cache_dir = config.upper_dir.substr(0, config.upper_dir.rfind('/')) + "/.sandboxd";
   if (!is_token(config.id)) return invalid("id must be 1 to 128 letters, digits, '-', '_' or '.'");
-  if (!is_token(config.hostname) || config.hostname.size() > 63)
-    return invalid("hostname is not a host label");
   for (const auto* path : {&config.runtime_dir, &config.upper_dir}) {
     if (path->empty() || path->front() != '/')
       return invalid("runtimeDir and upperDir must be absolute paths");
@@ -153,14 +157,24 @@ SysResult<LaunchConfig> parse_config(std::string_view json) {
   auto limits = read_limits(document);
   if (!limits) return tl::make_unexpected(limits.error());
   config.limits = *limits;
+  return config;
+}
+
+SysResult<StartConfig> parse_start_config(std::string_view json) {
+  const Json document = Json::parse(json, nullptr, false);
+  if (!document.is_object()) return invalid("the second line must hold one JSON object");
+  StartConfig config;
+  const std::array fields{Field{"hostname", &config.hostname, "sandbox"},
+                          Field{"caCertificatePem", &config.ca_certificate_pem, ""}};
+  if (auto read = read_strings(document, fields); !read) return tl::make_unexpected(read.error());
+  if (!is_token(config.hostname) || config.hostname.size() > 63)
+    return invalid("hostname is not a host label");
   auto ports = read_ports(document);
   if (!ports) return tl::make_unexpected(ports.error());
   config.ports = std::move(*ports);
   auto env = read_env(document);
   if (!env) return tl::make_unexpected(env.error());
   config.env = std::move(*env);
-  const auto intercept = document.find("interceptHttps");
-  if (intercept != document.end() && intercept->is_boolean()) config.intercept_https = intercept->get<bool>();
   return config;
 }
 

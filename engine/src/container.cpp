@@ -16,6 +16,7 @@
 #include <cstring>
 
 #include "sandboxd/agent/agent.hpp"
+#include "sandboxd/etc.hpp"
 #include "sandboxd/network.hpp"
 #include "sandboxd/privileges.hpp"
 
@@ -39,8 +40,6 @@ SysStatus enter_namespaces(const ContainerPlan& plan) {
     if (auto done = mount_layers(plan.root); !done) return done;
   }
   if (auto done = enter_root(plan.root); !done) return done;
-  const auto& name = plan.root.config.hostname;
-  if (::sethostname(name.data(), name.size()) != 0) return failed("hostname_refused", "sethostname");
   return {};
 }
 
@@ -119,15 +118,28 @@ SysResult<GroupGrant> wait_for_go(const Fd& launcher) {
   return grant;
 }
 
-SysResult<GroupGrant> prepare(const ContainerPlan& plan, const Fd& launcher) {
-  const auto sockets = set_up_network(plan.root.config.ports);
+// A change of ids clears this, so it is said again after each.
+SysStatus follow_launcher() {
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
+    return failed("pdeathsig_refused", "follow the launcher's death");
+  return {};
+}
+
+struct Prepared {
+  NetworkSockets sockets;
+  GroupGrant grant;
+};
+
+/// All that does not depend on whose the container will be.
+SysResult<Prepared> prepare(const ContainerPlan& plan, const Fd& launcher) {
+  auto sockets = set_up_network();
   if (!sockets) return tl::make_unexpected(sockets.error());
   std::vector<int> fds{sockets->dns_udp.get(), sockets->dns_tcp.get(), sockets->relay_v4.get()};
   if (sockets->relay_v6) fds.push_back(sockets->relay_v6.get());
   if (auto sent = send_message(launcher.get(), message_network, fds); !sent)
     return tl::make_unexpected(sent.error());
   auto grant = wait_for_go(launcher);
-  if (!grant) return grant;
+  if (!grant) return tl::make_unexpected(grant.error());
   // The folders above the scratch may be closed to the ids inside, so it is entered before they are taken.
   if (::chdir(plan.root.scratch.c_str()) != 0) return failed("chdir_failed", "enter " + plan.root.scratch);
   if (auto done = become_root_inside(plan.root.identity); !done) return tl::make_unexpected(done.error());
@@ -136,12 +148,30 @@ SysResult<GroupGrant> prepare(const ContainerPlan& plan, const Fd& launcher) {
   ::setsid();
   set_rlimits(plan, *grant);
   reset_signals();
-  if (auto done = drop_privileges(); !done) return tl::make_unexpected(done.error());
-  // A change of ids clears this, so it comes after the last of them.
-  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0)
-    return failed("pdeathsig_refused", "follow the launcher's death");
-  if (auto done = install_seccomp(); !done) return tl::make_unexpected(done.error());
-  return grant;
+  if (auto done = follow_launcher(); !done) return tl::make_unexpected(done.error());
+  if (auto sent = send_message(launcher.get(), message_prepared); !sent)
+    return tl::make_unexpected(sent.error());
+  return Prepared{std::move(*sockets), std::move(*grant)};
+}
+
+SysResult<StartConfig> wait_for_start(const Fd& launcher) {
+  const auto text = read_all(STDIN_FILENO, most_config_bytes);
+  if (!text) return tl::make_unexpected(text.error());
+  // Whoever had it prepared has no use for it any more.
+  if (text->empty()) ::_exit(0);
+  if (auto sent = send_message(launcher.get(), message_starting); !sent)
+    return tl::make_unexpected(sent.error());
+  return parse_start_config(*text);
+}
+
+SysStatus become_own(const StartConfig& config, const NetworkSockets& sockets) {
+  if (auto done = relay_ports(sockets, config.ports); !done) return done;
+  const auto& name = config.hostname;
+  if (::sethostname(name.data(), name.size()) != 0) return failed("hostname_refused", "sethostname");
+  if (auto done = write_own_etc(config); !done) return done;
+  if (auto done = drop_privileges(); !done) return done;
+  if (auto done = follow_launcher(); !done) return done;
+  return install_seccomp();
 }
 
 // The launcher's own variables may be secrets of the machine; not even this process's memory keeps them.
@@ -151,8 +181,8 @@ void forget_environment() {
   ::clearenv();
 }
 
-agent::AgentConfig agent_config(const ContainerPlan& plan, const GroupGrant& grant) {
-  const LaunchConfig& config = plan.root.config;
+agent::AgentConfig agent_config(const ContainerPlan& plan, const StartConfig& config,
+                                const GroupGrant& grant) {
   agent::AgentConfig settings;
   settings.control_listen_fd = plan.control_listen;
   settings.env = {{"PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
@@ -166,7 +196,7 @@ agent::AgentConfig agent_config(const ContainerPlan& plan, const GroupGrant& gra
   for (const auto& group : grant.commands) settings.command_cgroup_fds.push_back(group.get());
   settings.service_cgroup_fd = grant.service.get();
   settings.process_count_fd = grant.process_count.get();
-  settings.process_limit = config.limits.pids;
+  settings.process_limit = plan.root.config.limits.pids;
   settings.disk_reserve = plan.root.identity.privileged();
   return settings;
 }
@@ -177,17 +207,22 @@ void run_container(const ContainerPlan& plan, Fd launcher) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::prctl(PR_SET_NAME, "sandboxd-init");
   forget_environment();
-  const auto grant = prepare(plan, launcher);
-  if (!grant) {
-    (void)send_message(launcher.get(), "!" + grant.error().code + "\n" + grant.error().text());
+  const auto give_up = [&](const SystemError& error) {
+    (void)send_message(launcher.get(), "!" + error.code + "\n" + error.text());
     ::_exit(1);
-  }
-  const auto settings = agent_config(plan, *grant);
+  };
+  const auto prepared = prepare(plan, launcher);
+  if (!prepared) give_up(prepared.error());
+  const auto start = wait_for_start(launcher);
+  if (!start) give_up(start.error());
+  if (auto done = become_own(*start, prepared->sockets); !done) give_up(done.error());
+  const auto& grant = prepared->grant;
+  const auto settings = agent_config(plan, *start, grant);
   const auto sent = send_message(launcher.get(), message_ready);
   if (!sent) ::_exit(1);
   std::vector<int> keep = settings.command_cgroup_fds;
   keep.push_back(plan.control_listen);
-  for (const auto* fd : {&grant->memory_events, &grant->process_count, &grant->service})
+  for (const auto* fd : {&grant.memory_events, &grant.process_count, &grant.service})
     keep.push_back(fd->get());
   settle_descriptors(std::move(keep));
   ::_exit(agent::run_agent(settings));

@@ -92,8 +92,7 @@ Finding check_overlay() {
 
 Finding check_network() {
   const int error = try_in_child(CLONE_NEWUSER | CLONE_NEWNET, [] {
-    constexpr std::uint16_t ports[] = {80, 443};
-    const auto done = set_up_network(ports);
+    const auto done = set_up_network();
     return done ? 0 : done.error().number == 0 ? EINVAL : done.error().number;
   });
   return {

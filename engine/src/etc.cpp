@@ -220,8 +220,7 @@ SysResult<std::string> etc_template(const std::string& cache_dir) {
   });
 }
 
-SysStatus write_generated_etc(const LaunchConfig& config, const std::string& upper, Owner owner) {
-  const std::string& host = config.hostname;
+SysStatus write_generated_etc(const std::string& upper, Owner owner) {
   const struct {
     const char* name;
     std::string text;
@@ -233,8 +232,6 @@ SysStatus write_generated_etc(const LaunchConfig& config, const std::string& upp
       {"gshadow", "", 0640},
       {"subuid", "", 0644},
       {"subgid", "", 0644},
-      {"hostname", host + "\n", 0644},
-      {"hosts", "127.0.0.1 localhost " + host + "\n::1 localhost ip6-localhost ip6-loopback\n", 0644},
       {"resolv.conf", "nameserver 127.0.0.53\n", 0644},
       {"nsswitch.conf",
        "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\nnetworks: files\nprotocols: files\n"
@@ -247,18 +244,29 @@ SysStatus write_generated_etc(const LaunchConfig& config, const std::string& upp
     if (auto made = write_file(upper + "/" + file.name, file.text, file.mode, owner); !made) return made;
   }
   if (auto made = make_link("/proc/self/mounts", upper + "/mtab", owner); !made) return made;
-  if (auto made = make_directories(upper, "ssl/certs", 0755, owner); !made) return made;
+  return make_directories(upper, "ssl/certs", 0755, owner);
+}
+
+SysStatus write_own_etc(const StartConfig& config) {
+  const std::string& host = config.hostname;
+  if (auto made = write_file("/etc/hostname", host + "\n", 0644); !made) return made;
+  const std::string hosts = "127.0.0.1 localhost " + host + "\n::1 localhost ip6-localhost ip6-loopback\n";
+  if (auto made = write_file("/etc/hosts", hosts, 0644); !made) return made;
   const std::string& ca = config.ca_certificate_pem;
   if (ca.empty()) return {};
-  if (auto made = make_directories(upper, "cloudflare/certs", 0755, owner); !made) return made;
-  if (auto made = write_file(upper + "/cloudflare/certs/cloudflare-containers-ca.crt", ca, 0644, owner);
-      !made)
-    return made;
-  auto bundle = read_file("/etc/ssl/certs/ca-certificates.crt").value_or(std::string());
+  // The second is so that update-ca-certificates, which a package may run, keeps it.
+  for (const auto& [base, folder] :
+       {std::pair{"/etc", "cloudflare/certs"}, std::pair{"/usr", "local/share/ca-certificates"}}) {
+    if (auto made = make_directories(base, folder, 0755); !made) return made;
+    const std::string path = std::string(base) + "/" + folder + "/cloudflare-containers-ca.crt";
+    if (auto made = write_file(path, ca, 0644); !made) return made;
+  }
+  const std::string bundle_path = "/etc/ssl/certs/ca-certificates.crt";
+  auto bundle = read_file(bundle_path).value_or(std::string());
   if (!bundle.empty() && bundle.back() != '\n') bundle += '\n';
   bundle += ca;
   if (bundle.back() != '\n') bundle += '\n';
-  return write_file(upper + "/ssl/certs/ca-certificates.crt", bundle, 0644, owner);
+  return write_file(bundle_path, bundle, 0644);
 }
 
 SysResult<std::string> directory_skeleton(const std::string& cache_dir, const std::string& source,

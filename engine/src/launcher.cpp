@@ -78,11 +78,32 @@ SysResult<pid_t> fork_into_namespaces() {
   return static_cast<pid_t>(pid);
 }
 
+// Signals wait until there is somebody to hand them on to.
+void hold_signals() {
+  sigset_t held;
+  ::sigemptyset(&held);
+  for (const int number : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&held, number);
+  ::sigprocmask(SIG_BLOCK, &held, nullptr);
+}
+
+void allow_signals() {
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
 SystemError parse_failure(std::string_view text) {
   if (text.empty() || text.front() != '!')
     return {"container_died", "the container ended while it was being set up", 0};
   const auto line = text.find('\n');
   return {std::string(text.substr(1, line - 1)), std::string(text.substr(line + 1)), 0};
+}
+
+SysStatus expect_message(const Fd& container, std::string_view expected) {
+  const auto message = receive_message(container.get());
+  if (!message) return tl::make_unexpected(message.error());
+  if (message->text != expected) return tl::make_unexpected(parse_failure(message->text));
+  return {};
 }
 
 /// One launch from configuration to a container that is ready.
@@ -196,10 +217,12 @@ SysStatus Launch::finish_outside(const Fd& container) {
   sockets_ = {std::move(fds[0]), std::move(fds[1]), std::move(fds[2]),
               fds.size() > 3 ? std::move(fds[3]) : Fd()};
   if (auto done = send_go(container); !done) return done;
-  const auto ready = receive_message(container.get());
-  if (!ready) return tl::make_unexpected(ready.error());
-  if (ready->text != message_ready) return tl::make_unexpected(parse_failure(ready->text));
-  return {};
+  if (auto prepared = expect_message(container, message_prepared); !prepared) return prepared;
+  say({{"prepared", true}});
+  if (auto starting = expect_message(container, message_starting); !starting) return starting;
+  // One that still waits ends of a signal, so that nobody takes it.
+  hold_signals();
+  return expect_message(container, message_ready);
 }
 
 SysStatus Launch::start() {
@@ -244,20 +267,6 @@ bool follow_parent() {
   return ::getppid() == parent;
 }
 
-// Signals wait until there is somebody to hand them on to.
-void hold_signals() {
-  sigset_t held;
-  ::sigemptyset(&held);
-  for (const int number : {SIGTERM, SIGINT, SIGHUP}) ::sigaddset(&held, number);
-  ::sigprocmask(SIG_BLOCK, &held, nullptr);
-}
-
-void allow_signals() {
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
-}
-
 void raise_file_limit() {
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
@@ -271,12 +280,9 @@ int launch() {
   if (!follow_parent()) return 1;
   ::signal(SIGPIPE, SIG_IGN);
   raise_file_limit();
-  constexpr std::size_t most_config_bytes = std::size_t{16} << 20U;
-  const auto text = read_all(STDIN_FILENO, most_config_bytes);
-  // One that still waits for its configuration ends of a signal, so that nobody takes it.
-  hold_signals();
+  const auto text = read_line(STDIN_FILENO, most_config_bytes);
   if (!text) return report_failure(text.error());
-  auto config = parse_config(*text);
+  auto config = parse_launch_config(*text);
   if (!config) return report_failure(config.error());
   Launch launching(std::move(*config));
   if (auto done = launching.start(); !done) return report_failure(done.error());

@@ -9,8 +9,9 @@
 namespace {
 
 constexpr std::string_view usage =
-    "usage: sandboxd launch            start a container from the JSON on standard input, stay until it "
-    "ends\n"
+    "usage: sandboxd launch            prepare a container from a line of JSON on standard input, start it "
+    "from\n"
+    "                                  the second line, stay until it ends\n"
     "       sandboxd doctor [--json]   say what this machine offers and what to install or set\n"
     "       sandboxd sweep DIR...      remove the scratch of containers whose launcher was killed\n";
 

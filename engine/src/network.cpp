@@ -222,26 +222,33 @@ class RuleWriter {
   std::size_t expressions_ = 0;
 };
 
-SysStatus write_rules(std::uint8_t family, std::span<const std::uint16_t> ports, std::uint16_t relay_port) {
+template <class Write>
+SysStatus change_rules(std::uint8_t family, Write write) {
   NetlinkBatch batch;
   const nfgenmsg header{AF_UNSPEC, NFNETLINK_V0, htons(NFNL_SUBSYS_NFTABLES)};
   batch.begin(NFNL_MSG_BATCH_BEGIN, NLM_F_REQUEST, as_bytes_of(header));
   batch.end();
   RuleWriter rules(batch, family);
-  constexpr std::int32_t nat_priority = -100;
-  rules.table();
-  rules.chain("out", "nat", nat_priority);
-  rules.chain("wall", "filter", 0);
-  rules.accept_own("out");
-  rules.accept_own("wall");
-  for (const auto port : ports) rules.redirect(port, relay_port);
-  rules.refuse(true);
-  rules.refuse(false);
+  write(rules);
   batch.begin(NFNL_MSG_BATCH_END, NLM_F_REQUEST, as_bytes_of(header));
   batch.end();
   const std::uint32_t acknowledged = batch.messages() - 2;
   return netlink_send(NETLINK_NETFILTER, batch, acknowledged,
                       "write the network rules (kernel without nf_tables nat?)");
+}
+
+SysStatus write_rules(std::uint8_t family, std::uint16_t relay_port) {
+  return change_rules(family, [&](RuleWriter& rules) {
+    constexpr std::int32_t nat_priority = -100;
+    rules.table();
+    rules.chain("out", "nat", nat_priority);
+    rules.chain("wall", "filter", 0);
+    rules.accept_own("out");
+    rules.accept_own("wall");
+    for (const auto port : {std::uint16_t{80}, std::uint16_t{443}}) rules.redirect(port, relay_port);
+    rules.refuse(true);
+    rules.refuse(false);
+  });
 }
 
 SysResult<Fd> bound_socket(int type, const sockaddr* address, socklen_t size, const char* what) {
@@ -280,7 +287,7 @@ std::uint16_t port_of(int socket) {
 
 }  // namespace
 
-SysResult<NetworkSockets> set_up_network(std::span<const std::uint16_t> relayed_ports) {
+SysResult<NetworkSockets> set_up_network() {
   if (auto done = raise_loopback(); !done) return tl::make_unexpected(done.error());
   if (auto done = add_own_address(AF_INET, own_v4); !done) return tl::make_unexpected(done.error());
   const in_addr loopback_v4{htonl(INADDR_LOOPBACK)};
@@ -300,7 +307,7 @@ SysResult<NetworkSockets> set_up_network(std::span<const std::uint16_t> relayed_
     if (!socket) return tl::make_unexpected(socket.error());
     one.target = std::move(*socket);
   }
-  if (auto done = write_rules(NFPROTO_IPV4, relayed_ports, port_of(sockets.relay_v4.get())); !done) {
+  if (auto done = write_rules(NFPROTO_IPV4, port_of(sockets.relay_v4.get())); !done) {
     return tl::make_unexpected(done.error());
   }
   // Low ports are for everybody inside, as in other containers.
@@ -310,11 +317,25 @@ SysResult<NetworkSockets> set_up_network(std::span<const std::uint16_t> relayed_
   if (auto done = add_own_address(AF_INET6, own_v6); !done) return tl::make_unexpected(done.error());
   if (auto done = add_local_default(AF_INET6, in6addr_loopback); !done)
     return tl::make_unexpected(done.error());
-  if (auto done = write_rules(NFPROTO_IPV6, relayed_ports, port_of(relay_v6->get())); !done) {
+  if (auto done = write_rules(NFPROTO_IPV6, port_of(relay_v6->get())); !done) {
     return tl::make_unexpected(done.error());
   }
   sockets.relay_v6 = std::move(*relay_v6);
   return sockets;
+}
+
+SysStatus relay_ports(const NetworkSockets& sockets, std::span<const std::uint16_t> ports) {
+  if (ports.empty()) return {};
+  for (const auto& [family, relay] :
+       {std::pair{NFPROTO_IPV4, &sockets.relay_v4}, std::pair{NFPROTO_IPV6, &sockets.relay_v6}}) {
+    if (!*relay) continue;
+    const auto relay_port = port_of(relay->get());
+    auto done = change_rules(static_cast<std::uint8_t>(family), [&](RuleWriter& rules) {
+      for (const auto port : ports) rules.redirect(port, relay_port);
+    });
+    if (!done) return done;
+  }
+  return {};
 }
 
 }  // namespace sandboxd

@@ -201,15 +201,8 @@ SysStatus prepare_scratch(const RootPlan& plan) {
       if (auto made = make_directory(kind + std::string(layer.name), 0755, owner); !made) return made;
     }
   }
-  if (!plan.config.ca_certificate_pem.empty()) {
-    // So that update-ca-certificates, which a package may run, keeps it.
-    const std::string local = "local/share/ca-certificates";
-    if (auto made = make_directories("up/usr", local, 0755, owner); !made) return made;
-    const std::string path = "up/usr/" + local + "/cloudflare-containers-ca.crt";
-    if (auto made = write_file(path, plan.config.ca_certificate_pem, 0644, owner); !made) return made;
-  }
   if (auto made = prepare_packages(owner); !made) return made;
-  return write_generated_etc(plan.config, "up/etc", owner);
+  return write_generated_etc("up/etc", owner);
 }
 
 SysStatus mount_layers(const RootPlan& plan) {

@@ -46,6 +46,18 @@ SysResult<std::string> read_all(int fd, std::size_t limit) {
   }
 }
 
+SysResult<std::string> read_line(int fd, std::size_t limit) {
+  std::string text;
+  for (char byte = 0;;) {
+    const ssize_t count = ::read(fd, &byte, 1);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return failed("read_failed", "read");
+    if (count == 0 || byte == '\n') return text;
+    text += byte;
+    if (text.size() > limit) return failed("too_large", "more than " + std::to_string(limit) + " bytes", 0);
+  }
+}
+
 SysResult<std::string> read_file(const std::string& path) {
   const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return failed("open_failed", "open " + path);

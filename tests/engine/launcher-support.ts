@@ -72,11 +72,11 @@ export class TestContainer {
     }
     this.#server = createServer({ allowHalfOpen: true }, (socket) => this.#onRelayed(socket));
     this.#server.listen(join(run, "egress.sock"));
+    const { env = {}, ports = [], caCertificatePem = "" } = options;
+    const startConfig = { hostname: "box", env, ports, caCertificatePem };
     const config = {
-      hostname: "box",
-      env: {},
-      ...options,
       id: options.id ?? "test",
+      limits: options.limits ?? {},
       runtimeDir: run,
       upperDir: upper,
       ...(options.ordinary ? { cacheDir: join(tmpdir(), `sandboxd-test-cache-${ordinaryUid}`) } : {}),
@@ -91,10 +91,11 @@ export class TestContainer {
       env: { PATH: process.env.PATH ?? "", ...options.launcherEnv },
       ...(options.ordinary ? { uid: ordinaryUid, gid: ordinaryUid } : {}),
     });
-    this.process.stdin?.end(JSON.stringify(config));
+    this.process.stdin?.end(`${JSON.stringify(config)}\n${JSON.stringify(startConfig)}`);
     if (this.process.stdout === null) throw new Error("no stdout");
     createInterface({ input: this.process.stdout }).on("line", (line) => {
-      this.lines.push(JSON.parse(line));
+      const message = JSON.parse(line);
+      if (message.prepared !== true) this.lines.push(message);
       this.#notify();
     });
     this.ended = once(this.process, "close").then(([code]) => {

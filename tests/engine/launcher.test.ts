@@ -1,6 +1,8 @@
 /** What a container sees of the machine, and what it is allowed to ask of its kernel. */
 import { execFileSync, spawnSync } from "node:child_process";
-import { readdirSync, readFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { binary, isRoot, ordinaryUid, start, type TestContainer } from "./launcher-support.ts";
 
@@ -179,22 +181,37 @@ test("two containers do not see each other", async () => {
   }
 });
 
-test("a configuration that cannot be is refused with its reason", () => {
-  for (const [input, reason] of [
-    ["", /one JSON object/],
-    ['{"id":"../x","runtimeDir":"/tmp","upperDir":"/tmp"}', /id must be/],
-    ['{"id":"x","runtimeDir":"tmp","upperDir":"/tmp"}', /absolute paths/],
-    ['{"id":"x","runtimeDir":"/tmp","upperDir":"/tmp","env":{"A":1}}', /env\.A must be a string/],
-    ['{"id":"x","runtimeDir":"/tmp","upperDir":"/tmp","ports":["x:70000"]}', /want a port/],
-    ['{"id":"x","runtimeDir":"/tmp","upperDir":"/tmp","limits":{"pids":-1}}', /pids is out of range/],
-  ] as const) {
-    const result = spawnSync(binary, ["launch"], { input, encoding: "utf8" });
-    expect(result.status).toBe(1);
-    const line = JSON.parse(result.stdout);
-    expect(line).toMatchObject({ exit: 1, reason: "invalid_config" });
-    expect(line.message).toMatch(reason);
-  }
+test.each([
+  ["", /first line must hold one JSON object/],
+  ['{"id":"../x","runtimeDir":"/tmp","upperDir":"/tmp"}', /id must be/],
+  ['{"id":"x","runtimeDir":"tmp","upperDir":"/tmp"}', /absolute paths/],
+  ['{"id":"x","runtimeDir":"/tmp","upperDir":"/tmp","limits":{"pids":-1}}', /pids is out of range/],
+])("a container that cannot be, %j, is refused with its reason", (line, reason) => {
+  expect(refusal(`${line}\n{}`)).toMatch(reason);
 });
+
+test.each([
+  ["[]", /second line must hold one JSON object/],
+  ['{"hostname":"a b"}', /hostname is not a host label/],
+  ['{"env":{"A":1}}', /env\.A must be a string/],
+  ['{"env":{"A=B":"1"}}', /no process can have: A=B/],
+  ['{"ports":["x:70000"]}', /want a port/],
+])("a start that cannot be, %s, is refused with its reason", (line, reason) => {
+  const folder = mkdtempSync(join(tmpdir(), "sandboxd-test-"));
+  const launch = JSON.stringify({ id: "x", runtimeDir: folder, upperDir: folder });
+  expect(refusal(`${launch}\n${line}`)).toMatch(reason);
+  expect(readdirSync(folder)).toEqual(["control.sock"]);
+  rmSync(folder, { recursive: true });
+});
+
+/** Why `sandboxd launch` refuses its standard input. */
+function refusal(input: string): string {
+  const { status, stdout } = spawnSync(binary, ["launch"], { input, encoding: "utf8" });
+  expect(status).toBe(1);
+  const last = JSON.parse(stdout.trim().split("\n").at(-1) ?? "");
+  expect(last).toMatchObject({ exit: 1, reason: "invalid_config" });
+  return last.message;
+}
 
 test("doctor says what works and what to do about the rest", () => {
   const report = JSON.parse(execFileSync(binary, ["doctor", "--json"], { encoding: "utf8" }));

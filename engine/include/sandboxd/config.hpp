@@ -1,4 +1,5 @@
-// What a launch is told: one JSON document on standard input.
+// What a launch is told: two JSON documents on standard input, a line each. After the first the container is
+// made ready; it starts when the second comes, which may be much later.
 #pragma once
 
 #include <cstdint>
@@ -20,19 +21,27 @@ struct Limits {
   double cpu_quota = 0;          ///< processors, so 0.25 is a quarter of one
 };
 
+/// What containers are made of, whoever they will be for.
 struct LaunchConfig {
   std::string id;
   std::string runtime_dir;
   std::string upper_dir;
   std::string cache_dir;
-  std::string hostname;
-  std::map<std::string, std::string> env;
   Limits limits;
-  std::string ca_certificate_pem;
-  bool intercept_https = true;
-  std::vector<std::uint16_t> ports;  ///< TCP ports that go to the relay, 80 and 443 always among them
 };
 
-[[nodiscard]] SysResult<LaunchConfig> parse_config(std::string_view json);
+/// What makes one container somebody's.
+struct StartConfig {
+  std::string hostname;
+  std::map<std::string, std::string> env;
+  std::string ca_certificate_pem;
+  std::vector<std::uint16_t> ports;  ///< TCP ports that go to the relay besides 80 and 443
+};
+
+/// Of either document.
+inline constexpr std::size_t most_config_bytes = std::size_t{16} << 20U;
+
+[[nodiscard]] SysResult<LaunchConfig> parse_launch_config(std::string_view json);
+[[nodiscard]] SysResult<StartConfig> parse_start_config(std::string_view json);
 
 }  // namespace sandboxd

@@ -15,8 +15,9 @@ struct ContainerPlan {
 };
 
 // What the two sides say to each other: the container sends `network` with its sockets; the launcher answers
-// `go` when ids, groups and (as root) mounts are there, with what it has by control groups; the container
-// ends with `ready`. An error is `!code`, a newline, text.
+// `go` when ids, groups and (as root) mounts are there, with what it has by control groups. The container
+// says `prepared` and reads the second line of standard input, `starting` when it has come, and ends with
+// `ready`. An error is `!code`, a newline, text; it is over when nobody sends that line.
 inline constexpr std::string_view message_network = "network";
 inline constexpr std::string_view message_go = "go";
 // Each of these words stands for one descriptor, in this order; those after them are groups that commands
@@ -24,6 +25,8 @@ inline constexpr std::string_view message_go = "go";
 inline constexpr std::string_view message_go_memory = " memory";    ///< the memory events file
 inline constexpr std::string_view message_go_pids = " pids";        ///< the number of the commands' processes
 inline constexpr std::string_view message_go_service = " service";  ///< the group of the agent's own programs
+inline constexpr std::string_view message_prepared = "prepared";
+inline constexpr std::string_view message_starting = "starting";
 inline constexpr std::string_view message_ready = "ready";
 
 /// Runs in a fresh child in its own namespaces; never returns.

@@ -21,7 +21,9 @@ struct NetworkSockets {
 
 inline constexpr const char* resolver_address = "127.0.0.53";
 
-/// Sets up the network namespace that the caller has just entered.
-[[nodiscard]] SysResult<NetworkSockets> set_up_network(std::span<const std::uint16_t> relayed_ports);
+/// Sets up the network namespace that the caller has just entered; ports 80 and 443 go to the relay.
+[[nodiscard]] SysResult<NetworkSockets> set_up_network();
+/// Has more ports go to the relay, in the same namespace.
+[[nodiscard]] SysStatus relay_ports(const NetworkSockets& sockets, std::span<const std::uint16_t> ports);
 
 }  // namespace sandboxd

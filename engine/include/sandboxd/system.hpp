@@ -61,6 +61,9 @@ struct Owner {
 [[nodiscard]] SysResult<std::string> read_file(const std::string& path);
 /// Reads a descriptor to its end, at most `limit` bytes.
 [[nodiscard]] SysResult<std::string> read_all(int fd, std::size_t limit);
+/// Reads a descriptor up to the end of a line, which is left out, and nothing of what follows; at most
+/// `limit` bytes.
+[[nodiscard]] SysResult<std::string> read_line(int fd, std::size_t limit);
 /// Writes to a file that exists already (cgroup and proc files).
 [[nodiscard]] SysStatus poke(const std::string& path, std::string_view text);
 /// Creates or replaces a regular file.

@@ -2,17 +2,17 @@
  * The host of the embedded engine: keeps the registry of containers, runs `sandboxd` for each, and serves the Worker side of
  * `ctx.container` on a Unix socket in a folder that only this user can enter.
  */
-import { randomUUID } from "node:crypto";
-import { mkdir, readdir, rename, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { Agent, createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { basename, dirname, join } from "node:path";
+import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { json } from "node:stream/consumers";
 import { logLine } from "../worker/log.ts";
 import { agentPort } from "./control.ts";
 import { maxHeaderBytes } from "./egress.ts";
 import { EgressPlane } from "./egress-plane.ts";
-import { Launchers } from "./launchers.ts";
+import { freshDir } from "./fresh-dir.ts";
+import { type ContainerLimits, Launchers } from "./launchers.ts";
 import type { OutboundOptions } from "./outbound.ts";
 import { fetchPort, refusePort, refuseUpgrade, upgradePort } from "./ports.ts";
 import {
@@ -28,7 +28,6 @@ import {
 } from "./protocol.ts";
 import { ControlSessions, rpcPath } from "./rpc/session.ts";
 import { RunningContainer } from "./running-container.ts";
-import type { ContainerLimits } from "./sandboxd.ts";
 import { postAbout, type WorkerAddress } from "./worker-calls.ts";
 
 export interface HostOptions {
@@ -45,6 +44,8 @@ export interface HostOptions {
   log: (line: string) => void;
 }
 
+/** Of the container that is prepared before any is asked for. */
+const usualInstanceType = "basic";
 /** A call may overtake the start of its container on another connection; this bounds its wait. */
 const overtakeMs = 10_000;
 const maxRemembered = 4096;
@@ -79,7 +80,13 @@ export class EngineHost {
 
   private constructor(options: HostOptions) {
     this.#options = options;
-    this.#launchers = new Launchers(options.sandboxd);
+    this.#launchers = new Launchers({
+      binary: options.sandboxd,
+      runtimeDir: options.runtimeDir,
+      scratchDir: options.scratchDir,
+      limits: options.limits(usualInstanceType),
+      log: options.log,
+    });
     this.#sessions = new ControlSessions(options.log);
     this.#egress = new EgressPlane({
       outbound: { ...options.outbound, secret: options.secret },
@@ -230,8 +237,6 @@ export class EngineHost {
       incarnation,
       message,
       limits: this.#options.limits(message.instanceType),
-      runtimeDir: join(this.#options.runtimeDir, incarnation),
-      upperDir: join(this.#options.scratchDir, incarnation),
       launchers: this.#launchers,
       egress: this.#egress,
       log: this.#options.log,
@@ -281,7 +286,7 @@ export class EngineHost {
       return;
     }
     if (operation === "destroy") await container.kill();
-    if (operation === "signal") await container.signal(numberField(message, "signal"));
+    if (operation === "signal") await container.signal(signalField(message));
     if (operation === "intercept") await container.intercept(interceptField(message));
     response.writeHead(204).end();
   }
@@ -328,31 +333,6 @@ export class EngineHost {
   }
 }
 
-/** An empty folder. What stood there goes in the background: containers of a killed engine may still be dying in it. */
-async function freshDir(dir: string, log: (line: string) => void): Promise<void> {
-  await mkdir(dirname(dir), { recursive: true, mode: 0o700 });
-  const stale = `${dir}.stale-${randomUUID()}`;
-  const found = await rename(dir, stale).then(
-    () => true,
-    (error: NodeJS.ErrnoException) => {
-      if (error.code === "ENOENT") return false;
-      throw error;
-    },
-  );
-  await mkdir(dir, { mode: 0o700 });
-  const leftovers = found ? [stale] : [];
-  for (const name of await readdir(dirname(dir))) {
-    if (name.startsWith(`${basename(dir)}.stale-`) && join(dirname(dir), name) !== stale) {
-      leftovers.push(join(dirname(dir), name));
-    }
-  }
-  for (const path of leftovers) {
-    rm(path, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 }).catch((error: Error) =>
-      log(`${path} remains: ${error.message}`),
-    );
-  }
-}
-
 function readCall(incoming: IncomingMessage): Call | null {
   const operation = operations.find((known) => known === incoming.headers[engineHeader.operation]);
   const container = incoming.headers[engineHeader.container];
@@ -377,11 +357,11 @@ function startMessage(value: unknown): StartMessage {
   return value as StartMessage;
 }
 
-function numberField(message: unknown, field: string): number {
-  const value: unknown =
-    typeof message === "object" && message !== null ? Reflect.get(message, field) : undefined;
-  if (typeof value !== "number") throw new TypeError(`${field} must be a number`);
-  return value;
+function signalField(message: unknown): number {
+  if (typeof message !== "object" || message === null || !("signal" in message))
+    throw new TypeError("not a signal");
+  if (typeof message.signal !== "number") throw new TypeError("signal must be a number");
+  return message.signal;
 }
 
 function interceptField(message: unknown): Intercept {

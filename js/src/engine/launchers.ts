@@ -1,47 +1,101 @@
 /** The processes that become containers. */
 import { type ChildProcessByStdio, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
+import { mkdirSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
 
-export type LauncherProcess = ChildProcessByStdio<Writable, Readable, Readable>;
+/** The processes and disk that a container may take. */
+export interface ContainerLimits {
+  memoryBytes: number;
+  /** Relative, 1 to 10000 as in cgroup v2. */
+  cpuWeight: number;
+  /** Of one CPU: 0.25 is a quarter. */
+  cpuQuota: number;
+  pids: number;
+  diskBytes: number;
+}
+
+/** The first line that `sandboxd launch` reads from its standard input. */
+interface LaunchConfig {
+  id: string;
+  /** Exists; holds the container's sockets. */
+  runtimeDir: string;
+  /** On disk: the overlays' upper and work directories, workspace and temporary files. */
+  upperDir: string;
+  limits: ContainerLimits;
+}
+
+/** The parent of a container that nobody has yet. Who takes it removes its folders at its end. */
+export interface Launcher {
+  readonly process: ChildProcessByStdio<Writable, Readable, Readable>;
+  readonly limits: ContainerLimits;
+  readonly runtimeDir: string;
+  readonly upperDir: string;
+}
+
+export interface LaunchersOptions {
+  /** The `sandboxd` binary. */
+  binary: string;
+  runtimeDir: string;
+  scratchDir: string;
+  /** Those of the containers that are prepared until one is taken. */
+  limits: ContainerLimits;
+  log: (line: string) => void;
+}
 
 /** How long after a start nobody is expected to wait for the next one. */
 const quietMs = 1_000;
+/** How long an unwanted container may take to end. */
+const dismissMs = 5_000;
 
 /**
- * Keeps one launcher waiting for its configuration: a process of Node's size takes longer to start another than that takes for all the
- * rest of a container's start, and can do nothing else meanwhile.
+ * Keeps one container prepared with the limits of the last one, up to where it has to be known whose it is: namespaces, mounts and control
+ * groups take most of a start's time, and the process that makes them takes longer to start from one of Node's size than all the rest.
  */
 export class Launchers {
-  readonly #binary: string;
-  #spare: LauncherProcess | null = null;
+  readonly #options: LaunchersOptions;
+  readonly #dismissed = new Set<Promise<void>>();
+  #limits: ContainerLimits;
+  #spare: Launcher | null = null;
   #timer: NodeJS.Timeout | null = null;
   #closed = false;
 
-  constructor(binary: string) {
-    this.#binary = binary;
+  constructor(options: LaunchersOptions) {
+    this.#options = options;
+    this.#limits = options.limits;
   }
 
-  /** A launcher that waits for its configuration on its standard input. */
-  take(): LauncherProcess {
-    const spare = this.#spare;
-    this.#spare = null;
+  /** A launcher whose container, prepared or still in the making, waits for the second line on its standard input. */
+  take(limits: ContainerLimits): Launcher {
+    this.#limits = limits;
     this.#timer ??= setTimeout(() => this.prepare(), quietMs).unref();
-    return spare ?? this.#spawn();
+    const spare = this.#spare;
+    if (spare === null || !sameLimits(spare.limits, limits)) return this.#launch();
+    this.#spare = null;
+    return spare;
   }
 
   /** Has one ready, at a moment when nobody waits. */
   prepare(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#timer = null;
-    if (this.#closed || this.#spare !== null) return;
+    if (this.#closed) return;
+    const before = this.#spare;
+    if (before !== null && sameLimits(before.limits, this.#limits)) return;
+    this.#spare = null;
+    if (before !== null) this.#dismiss(before);
     try {
-      const spare = this.#spawn();
+      const spare = this.#launch();
       this.#spare = spare;
       const forget = () => {
-        if (this.#spare === spare) this.#spare = null;
+        if (this.#spare !== spare) return;
+        this.#spare = null;
+        this.#dismiss(spare);
       };
-      spare.once("exit", forget);
-      spare.once("error", forget);
+      spare.process.once("exit", forget);
+      spare.process.once("error", forget);
     } catch {
       // The next start meets the same fault, and tells it.
     }
@@ -52,17 +106,64 @@ export class Launchers {
     if (this.#timer !== null) clearTimeout(this.#timer);
     const spare = this.#spare;
     this.#spare = null;
-    if (spare === null) return;
-    const gone = new Promise((resolve) => spare.once("close", resolve));
-    spare.kill("SIGKILL");
-    await gone;
+    if (spare !== null) this.#dismiss(spare);
+    await Promise.all(this.#dismissed);
   }
 
-  #spawn(): LauncherProcess {
+  /** Without a second line it tidies up after itself. */
+  #dismiss(launcher: Launcher): void {
+    const { process } = launcher;
+    const gone =
+      process.pid === undefined
+        ? Promise.resolve()
+        : new Promise((resolve) => process.once("close", resolve));
+    process.stdout.resume();
+    process.stderr.resume();
+    process.stdin.end();
+    const timer = setTimeout(() => process.kill("SIGKILL"), dismissMs).unref();
+    const dismissed = gone.then(() => {
+      clearTimeout(timer);
+      return this.#remove(launcher);
+    });
+    this.#dismissed.add(dismissed);
+    dismissed.finally(() => this.#dismissed.delete(dismissed));
+  }
+
+  async #remove({ runtimeDir, upperDir }: Launcher): Promise<void> {
+    const remove = (dir: string) => rm(dir, { recursive: true, force: true });
+    await Promise.all([runtimeDir, upperDir].map(remove)).catch((error: Error) =>
+      this.#options.log(`folders of a container that nobody took remain: ${error.message}`),
+    );
+  }
+
+  #launch(): Launcher {
+    const { binary, runtimeDir, scratchDir } = this.#options;
+    const id = randomUUID();
+    const limits = this.#limits;
+    const config: LaunchConfig = {
+      id,
+      runtimeDir: join(runtimeDir, id),
+      upperDir: join(scratchDir, id),
+      limits,
+    };
     // Nothing of this process's environment is handed down: it may hold keys.
-    return spawn(this.#binary, ["launch"], {
+    const child = spawn(binary, ["launch"], {
       stdio: ["pipe", "pipe", "pipe"],
       env: { PATH: process.env.PATH ?? "/usr/sbin:/usr/bin:/sbin:/bin" },
     });
+    for (const dir of [config.runtimeDir, config.upperDir]) mkdirSync(dir, { mode: 0o700 });
+    child.stdin.on("error", () => undefined);
+    child.stdin.write(`${JSON.stringify(config)}\n`);
+    return { process: child, limits, runtimeDir: config.runtimeDir, upperDir: config.upperDir };
   }
+}
+
+function sameLimits(one: ContainerLimits, other: ContainerLimits): boolean {
+  return (
+    one.memoryBytes === other.memoryBytes &&
+    one.cpuWeight === other.cpuWeight &&
+    one.cpuQuota === other.cpuQuota &&
+    one.pids === other.pids &&
+    one.diskBytes === other.diskBytes
+  );
 }

@@ -1,20 +1,17 @@
 /** One incarnation of a container as the host holds it: its process, its sockets and what leaves it. */
-import { mkdir, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { agentPort, connectPort, PortAgent, PortError } from "./control.ts";
 import type { ContainerEgress, EgressPlane } from "./egress-plane.ts";
-import type { Launchers } from "./launchers.ts";
+import type { ContainerLimits, Launcher, Launchers } from "./launchers.ts";
 import type { Intercept, Outcome, StartMessage } from "./protocol.ts";
-import { type ContainerLimits, Sandboxd } from "./sandboxd.ts";
+import { Sandboxd } from "./sandboxd.ts";
 
 export interface ContainerOptions {
   id: string;
   incarnation: string;
   message: StartMessage;
   limits: ContainerLimits;
-  /** Of this incarnation alone; both are removed at its end. */
-  runtimeDir: string;
-  upperDir: string;
   launchers: Launchers;
   egress: EgressPlane;
   log: (line: string) => void;
@@ -38,7 +35,8 @@ export class RunningContainer {
   readonly #options: ContainerOptions;
   readonly #agents = new Map<number, PortAgent>();
   readonly #process: Promise<Sandboxd>;
-  readonly #egress: Promise<ContainerEgress>;
+  #launcher: Launcher | null = null;
+  #egress: Promise<ContainerEgress> | null = null;
   #over = false;
   #asked = false;
 
@@ -47,7 +45,6 @@ export class RunningContainer {
     this.id = options.id;
     this.incarnation = options.incarnation;
     this.className = options.message.className;
-    this.#egress = this.#listen();
     this.#process = this.#launch();
     this.ended = this.#live();
   }
@@ -62,7 +59,7 @@ export class RunningContainer {
   }
 
   async intercept(intercept: Intercept): Promise<void> {
-    const egress = await this.#egress.catch(() => null);
+    const egress = await this.#egress?.catch(() => null);
     if (!this.#over) await egress?.intercept(intercept);
   }
 
@@ -81,12 +78,13 @@ export class RunningContainer {
 
   async connect(port: number) {
     const process = await this.#process.catch(() => null);
-    if (process === null || this.#over) throw new PortError("not_running", "the container is not running");
+    if (process === null || this.#launcher === null || this.#over)
+      throw new PortError("not_running", "the container is not running");
     await process.ready.catch((error: Error) => {
       throw new PortError("not_running", error.message);
     });
     try {
-      return await connectPort(join(this.#options.runtimeDir, "control.sock"), port);
+      return await connectPort(join(this.#launcher.runtimeDir, "control.sock"), port);
     } catch (error) {
       const lost = error instanceof PortError && error.code === "connection_lost";
       if (this.#over || (lost && (await this.ends()))) {
@@ -126,31 +124,20 @@ export class RunningContainer {
     return this.ended;
   }
 
-  async #listen(): Promise<ContainerEgress> {
-    const { id, message, runtimeDir, egress } = this.#options;
-    await mkdir(runtimeDir, { recursive: true, mode: 0o700 });
-    const { enableInternet, intercepts } = message;
-    return egress.listen(join(runtimeDir, "egress.sock"), { id, enableInternet, intercepts });
-  }
-
   async #launch(): Promise<Sandboxd> {
-    const { id, message, runtimeDir, upperDir, limits, launchers, log } = this.#options;
-    const sandboxd = new Sandboxd(launchers.take(), id, log);
+    const { id, message, limits, launchers, egress, log } = this.#options;
+    const { enableInternet, intercepts } = message;
+    this.#launcher = launchers.take(limits);
+    const { process, runtimeDir } = this.#launcher;
+    const sandboxd = new Sandboxd(process, id, log);
+    this.#egress = egress.listen(join(runtimeDir, "egress.sock"), { id, enableInternet, intercepts });
     try {
-      const [{ certificatePem }] = await Promise.all([
-        this.#egress,
-        mkdir(upperDir, { recursive: true, mode: 0o700 }),
-      ]);
-      sandboxd.launch({
-        id: id.slice(0, 64),
-        runtimeDir,
-        upperDir,
+      const { certificatePem } = await this.#egress;
+      sandboxd.start({
         env: containerEnv(message),
         hostname: `sandbox-${id.slice(0, 12)}`,
-        limits,
         caCertificatePem: certificatePem,
-        interceptHttps: message.intercepts.some(({ kind }) => kind === "https"),
-        ports: extraPorts(message.intercepts),
+        ports: extraPorts(intercepts),
       });
       return sandboxd;
     } catch (error) {
@@ -166,7 +153,7 @@ export class RunningContainer {
     );
     this.#over = true;
     for (const agent of this.#agents.values()) agent.destroy();
-    this.#egress.then(
+    this.#egress?.then(
       (egress) => egress.close(),
       () => undefined,
     );
@@ -175,9 +162,8 @@ export class RunningContainer {
       (process) => process.closed,
       () => undefined,
     );
-    const { runtimeDir, upperDir } = this.#options;
-    const remove = () =>
-      Promise.all([runtimeDir, upperDir].map((dir) => rm(dir, { recursive: true, force: true })));
+    const folders = this.#launcher === null ? [] : [this.#launcher.runtimeDir, this.#launcher.upperDir];
+    const remove = () => Promise.all(folders.map((dir) => rm(dir, { recursive: true, force: true })));
     this.removed = closed.then(remove).then(
       () => undefined,
       (error: Error) => this.#options.log(`folders of ${this.id} remain: ${error.message}`),

@@ -1,31 +1,15 @@
 /** One `sandboxd launch`: the process that is a container's parent on this machine. */
 import { createInterface } from "node:readline";
-import type { LauncherProcess } from "./launchers.ts";
+import type { Launcher } from "./launchers.ts";
 import type { Outcome } from "./protocol.ts";
 
-/** What `sandboxd launch` reads from its standard input. */
-export interface LaunchConfig {
-  id: string;
-  /** Exists; holds the container's sockets. */
-  runtimeDir: string;
-  /** On disk: the overlays' upper and work directories, workspace and temporary files. */
-  upperDir: string;
+/** The second line that `sandboxd launch` reads from its standard input: whose the container is. */
+export interface StartConfig {
   env: Record<string, string>;
   hostname: string;
-  limits: ContainerLimits;
   caCertificatePem: string;
-  interceptHttps: boolean;
+  /** As `host:port`: what goes to the relay besides ports 80 and 443. */
   ports: string[];
-}
-
-export interface ContainerLimits {
-  memoryBytes: number;
-  /** Relative, 1 to 10000 as in cgroup v2. */
-  cpuWeight: number;
-  /** Of one CPU: 0.25 is a quarter. */
-  cpuQuota: number;
-  pids: number;
-  diskBytes: number;
 }
 
 /** A parent that does not end this long after its container was killed is killed itself. */
@@ -39,7 +23,7 @@ export class Sandboxd {
   readonly ended: Promise<Outcome>;
   /** Settles when the parent is gone too, and with it every mount. */
   readonly closed: Promise<void>;
-  readonly #process: LauncherProcess;
+  readonly #process: Launcher["process"];
   #innerPid: number | null = null;
   #reported: { exitCode: number; reason: string } | null = null;
   #stderr = "";
@@ -48,9 +32,8 @@ export class Sandboxd {
   #settleEnded: (outcome: Outcome) => void = () => undefined;
 
   /** `id` is for the log. */
-  constructor(child: LauncherProcess, id: string, log: (line: string) => void) {
+  constructor(child: Launcher["process"], id: string, log: (line: string) => void) {
     this.#process = child;
-    child.stdin.on("error", () => undefined);
     createInterface({ input: child.stderr }).on("line", (line) => {
       this.#stderr = `${this.#stderr}${line}\n`.slice(-4096);
       log(`sandboxd ${id.slice(0, 12)}: ${line}`);
@@ -77,8 +60,8 @@ export class Sandboxd {
     });
   }
 
-  /** Starts the container. */
-  launch(config: LaunchConfig): void {
+  /** Starts the container that the process has prepared. */
+  start(config: StartConfig): void {
     this.#process.stdin.end(JSON.stringify(config));
   }
 

@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import type { Core } from "../core/types.ts";
 import { EngineHost } from "../engine/host.ts";
-import type { ContainerLimits } from "../engine/sandboxd.ts";
+import type { ContainerLimits } from "../engine/launchers.ts";
 import { sandboxdPath } from "../engine/sandboxd-path.ts";
 import type { StateDir } from "./state-dir.ts";
 
