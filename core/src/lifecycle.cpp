@@ -157,6 +157,22 @@ void lose_snapshot(Turn& turn, const Snapshotting& was, std::string reason) {
 
 namespace {
 
+/// What of a container outlives the object that holds it: a load begins every set-up anew.
+Container stored_part(const Container& container) {
+  return std::visit(Overloaded{
+                        [](const Booting& c) -> Container {
+                          if (c.announced) return Fresh{c.incarnation};
+                          return c;
+                        },
+                        [](const SettingUp& c) -> Container { return Fresh{c.incarnation}; },
+                        [](const Ready& c) -> Container {
+                          return Ready{c.incarnation, 0, false};
+                        },
+                        [](const auto& c) -> Container { return c; },
+                    },
+                    container);
+}
+
 /// What of a state outlives the object that holds it.
 State stored_part(State state) {
   state.in_flight = 0;
@@ -165,6 +181,7 @@ State stored_part(State state) {
   state.failure.reset();
   state.lost_snapshot.reset();
   if (auto* pending = std::get_if<Pending>(&state.life)) pending->attempt = false;
+  if (auto* live = std::get_if<Live>(&state.life)) live->container = stored_part(live->container);
   if (auto* dying = std::get_if<Destroying>(&state.life)) dying->working = false;
   return state;
 }

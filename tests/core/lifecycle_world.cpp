@@ -123,9 +123,22 @@ void World::tell(const Signal& signal) {
 void World::commit(Decision decision) {
   state_ = std::move(decision.state);
   if (decision.persist) stored_ = state_;
+  expect_same_after_load();
   for (const Effect& effect : decision.effects) start_effect(effect);
   for (const Event& event : decision.events) {
     if (!event.durable && chance(90)) append(event);
+  }
+}
+
+/// What was not stored must not be missed.
+void World::expect_same_after_load() {
+  for (const bool running : {false, true}) {
+    Context loading = context();
+    loading.container_running = running;
+    const auto loaded = react(stored_, ObjectLoaded{}, loading);
+    const auto kept = react(state_, ObjectLoaded{}, loading);
+    expect(loaded.state == kept.state && loaded.effects == kept.effects && loaded.events == kept.events,
+           "an object that loads what was stored goes on as from what was");
   }
 }
 

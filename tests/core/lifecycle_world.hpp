@@ -48,6 +48,7 @@ class World {
   void acknowledge(const Request& request, std::optional<std::int64_t> since);
   void tell(const Signal& signal);
   void commit(Decision decision);
+  void expect_same_after_load();
   void start_effect(const Effect& effect);
 
   void perform_effect();

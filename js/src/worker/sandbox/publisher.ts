@@ -1,6 +1,6 @@
 /**
  * The sandbox's own stream, written in the order in which things happened. Durable events are taken from the state's outbox, all that
- * are there at once, and are folded and told to the catalogue before they count as appended; the others are best effort.
+ * are there at once, and are told to the catalogue and folded before they count as appended; the others are best effort.
  */
 import type { LifecycleEvent, LifecycleSignal, LifecycleState } from "../../core/types-lifecycle.ts";
 import { log } from "../log.ts";
@@ -56,13 +56,14 @@ export class Publisher {
         outbox.map(({ type, payload, key }) => ({ type, payload, idempotencyKey: key })),
       );
       await this.#world.checkpoint(`appended:${outbox.map(({ name }) => name).join("+")}`);
-      await this.#world.fold(stored);
-      await this.#world.checkpoint(`folded:${outbox.map(({ name }) => name).join("+")}`);
       for (const event of stored) {
         await this.#world.complete(event);
         await this.#world.checkpoint(`told:${event.type}`);
       }
       await this.#world.checkpoint(`completed:${outbox.map(({ name }) => name).join("+")}`);
+      // Last, so that it reaches the disk together with the report, and nothing that leaves the object waits for it alone.
+      await this.#world.fold(stored);
+      await this.#world.checkpoint(`folded:${outbox.map(({ name }) => name).join("+")}`);
     } catch (error) {
       this.#report({ kind: "appendFailed", error: error instanceof Error ? error.message : String(error) });
       return;

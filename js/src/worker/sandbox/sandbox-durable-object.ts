@@ -14,6 +14,7 @@ import { assertOwnBackup, backupModeOf } from "./backups.ts";
 import { checkpoint } from "./checkpoint.ts";
 import { ContainerEnd, exitNoticed } from "./container-end.ts";
 import { type BackupHandle, Effects, type EffectVariables, type SdkCalls } from "./effects.ts";
+import { connectAtOnce } from "./first-connection.ts";
 import { check, enter, type Guarded, inside, installGuard, isInside } from "./guard.ts";
 import { LifecycleShell } from "./lifecycle-shell.ts";
 import type { CreateArguments, InvokeArguments, SandboxDescription, SandboxObject } from "./object.ts";
@@ -31,8 +32,6 @@ import { whenUsed } from "./work.ts";
 export type SandboxEnv = WorkerEnv & EngineEnv & EffectVariables;
 
 const STATE_KEY = "lifecycle";
-/** After this turn, in which the kill is noted. */
-const ABORT_DELAY_MS = 0;
 /** Far beyond what an abort takes. */
 const ABORT_LIMIT_MS = 5_000;
 
@@ -361,11 +360,12 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
 
   #sdk(): SdkCalls {
     return {
-      boot: () => {
+      boot: async () => {
         const { projectId, path } = this.#identity();
         this.labels = { project: projectId, sandbox: path };
         const { waitIntervalMS: waitInterval, ...timeouts } = this["containerTimeouts"];
-        return this.startAndWaitForPorts({ ports: 3000, cancellationOptions: { ...timeouts, waitInterval } });
+        await this.startAndWaitForPorts({ ports: 3000, cancellationOptions: { ...timeouts, waitInterval } });
+        connectAtOnce(this, () => this["monitor"]);
       },
       createBackup: (options) => carryingArchives(this.ctx, () => super.createBackup(options)),
       restoreBackup: async (backup: BackupHandle) => {
@@ -380,7 +380,8 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
       setSleepAfter: (sleepAfter) => super.setSleepAfter(sleepAfter),
       setKeepAlive: (keepAlive) => super.setKeepAlive(keepAlive),
       abort: () => {
-        setTimeout(() => this.ctx.abort(KILLED), ABORT_DELAY_MS);
+        // After this turn, in which the kill is noted.
+        setTimeout(() => this.ctx.abort(KILLED), 0);
       },
     };
   }

@@ -23,8 +23,6 @@ export interface AppendOutcome {
   events: StoredEvent[];
   /** How many of them are new. */
   appended: number;
-  /** This append made the stream. */
-  first: boolean;
 }
 
 /** A page stays well under the 32 MiB that one RPC may carry, whatever the events weigh. */
@@ -83,7 +81,7 @@ export class EventLog {
       });
     });
     this.#exists = true;
-    return { events: stored, appended, first };
+    return { events: stored, appended };
   }
 
   page(after: number, limit: number): EventPage {
@@ -116,7 +114,8 @@ export class EventLog {
   }
 
   markAnnounced(): void {
-    this.#storage.sql.exec("INSERT OR REPLACE INTO stream_state (key, value) VALUES ('announced', '1')");
+    if (this.exists())
+      this.#storage.sql.exec("INSERT OR REPLACE INTO stream_state (key, value) VALUES ('announced', '1')");
   }
 
   #byKey(key: string): StoredEvent | undefined {
