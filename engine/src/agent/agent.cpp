@@ -46,7 +46,7 @@ void signal_everything(App& app, int signal) {
 Task<void> shut_down(App& app) {
   const auto until = Clock::now() + kShutdownGrace;
   // Idle shells hold no data; only what commands left running is worth a wait.
-  for (const auto& id : app.sessions->ids()) app.sessions->remove(id);
+  app.sessions->remove_all();
   signal_everything(app, SIGTERM);
   while (Clock::now() < until && !nothing_left(app)) {
     co_await app.runtime.sleep(std::chrono::milliseconds(2));
@@ -97,6 +97,7 @@ int run_agent(const AgentConfig& config) {
   app.runtime.detach(handle_signals(app, std::move(signals)));
   app.runtime.detach(accept_connections(app, acceptor));
   app.runtime.reap();
+  app.sessions->prepare();
   app.runtime.io().run();
   return 0;
 }

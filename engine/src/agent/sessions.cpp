@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
 #include "sandboxd/agent/app.hpp"
 #include "sandboxd/agent/session.hpp"
@@ -77,6 +78,11 @@ constexpr Route kSessionsRoutes[] = {
 
 }  // namespace
 
+void Sessions::prepare() {
+  // A fault here is met again, and told, by whoever asks for a session.
+  if (auto spare = Session::open(runtime_, {"", {}, "", std::nullopt})) spare_ = std::move(*spare);
+}
+
 Result<std::shared_ptr<Session>> Sessions::create(SessionOptions options) {
   const auto found = sessions_.find(options.id);
   if (found != sessions_.end() && found->second->alive()) {
@@ -85,6 +91,11 @@ Result<std::shared_ptr<Session>> Sessions::create(SessionOptions options) {
     return fail(std::move(error));
   }
   const std::string id = options.id;
+  if (spare_ && !id.starts_with(kBackupSession)) {
+    const auto spare = std::exchange(spare_, nullptr);
+    if (spare->become(options)) return sessions_[id] = spare;
+    spare->destroy();
+  }
   auto session = Session::open(runtime_, std::move(options));
   if (session) sessions_[id] = *session;
   return session;
@@ -113,6 +124,11 @@ std::shared_ptr<Session> Sessions::find(const std::string& id) const {
 void Sessions::remove(const std::string& id) {
   const auto found = sessions_.extract(id);
   if (!found.empty()) found.mapped()->destroy();
+}
+
+void Sessions::remove_all() {
+  if (const auto spare = std::exchange(spare_, nullptr)) spare->destroy();
+  for (const auto& [id, session] : std::exchange(sessions_, {})) session->destroy();
 }
 
 std::vector<std::string> Sessions::ids() const {

@@ -46,6 +46,9 @@ class Session : public std::enable_shared_from_this<Session> {
   Session& operator=(const Session&) = delete;
   static Result<std::shared_ptr<Session>> open(Runtime& runtime, SessionOptions options);
 
+  /// Whether this session, which nobody has used, is as one that would be opened with the options; it has
+  /// them then.
+  bool become(const SessionOptions& options);
   Task<Result<CommandResult>> exec(ExecRequest request, Cancellation& cancellation);
   /// The variables that the shell exports, as of now or, while a command runs, of the last time it was asked.
   Task<std::map<std::string, std::string>> environment();
@@ -107,12 +110,16 @@ class Sessions {
  public:
   explicit Sessions(Runtime& runtime) : runtime_(runtime) {}
 
+  /// Starts the shell of the first session ahead of it: a process takes longer to start than most commands to
+  /// run.
+  void prepare();
   Result<std::shared_ptr<Session>> create(SessionOptions options);
   /// The session of that id; one that does not exist, or whose end its user knows of, is made afresh.
   Result<std::shared_ptr<Session>> get(const std::string& id);
   /// The session when it is there and alive.
   [[nodiscard]] std::shared_ptr<Session> find(const std::string& id) const;
   void remove(const std::string& id);
+  void remove_all();
   [[nodiscard]] std::vector<std::string> ids() const;
 
   /// Where a session's relative paths start.
@@ -121,6 +128,7 @@ class Sessions {
  private:
   Runtime& runtime_;
   std::map<std::string, std::shared_ptr<Session>> sessions_;
+  std::shared_ptr<Session> spare_;
 };
 
 /// `__DISABLE_SESSION__` and requests without an id run without a session.

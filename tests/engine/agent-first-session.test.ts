@@ -1,0 +1,86 @@
+/** The shell that waits for the first session is that session's, or nobody's. */
+import { existsSync, mkdirSync, rmdirSync } from "node:fs";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { descendants } from "../soak/processes.ts";
+import { Agent } from "./agent_client.ts";
+
+let agent: Agent;
+beforeEach(async () => {
+  agent = await Agent.start();
+}, 900_000);
+afterEach(() => agent.stop());
+
+const shells = () => descendants(agent.pid).filter(({ name }) => name === "bash");
+
+/** The pid of the shell that waits. */
+async function waiting(): Promise<number> {
+  for (;;) {
+    const [shell] = shells();
+    if (shell !== undefined) return shell.pid;
+    await agent.call("GET", "/api/ping");
+  }
+}
+
+async function open(options: { id: string; cwd?: string; env?: Record<string, string> }) {
+  await agent.post("/api/session/create", options);
+  const { stdout } = await agent.exec('echo "$$ $PWD $A"', { sessionId: options.id });
+  const [pid, cwd, a] = String(stdout).slice(0, -1).split(" ");
+  return { pid: Number(pid), cwd, a };
+}
+
+/** Until the kernel has ended it. */
+async function gone(pid: number): Promise<void> {
+  while (existsSync(`/proc/${pid}`)) await agent.call("GET", "/api/ping");
+}
+
+test("a session as it comes by default has the shell that waited", async () => {
+  const pid = await waiting();
+  expect(await open({ id: "first", env: {} })).toEqual({ pid, cwd: agent.workspace, a: "" });
+  expect((await open({ id: "second" })).pid).not.toBe(pid);
+  const { sessions } = (await agent.call("GET", "/api/session/list")).json();
+  expect(sessions).toEqual(["first", "second"]);
+});
+
+test("a session in the same directory by another spelling has it too", async () => {
+  const pid = await waiting();
+  expect(await open({ id: "first", cwd: `${agent.workspace}/.` })).toMatchObject({ pid });
+});
+
+test.each([
+  { of: "variables", options: { env: { A: "1" } }, a: "1" },
+  { of: "a directory", options: { cwd: "/" }, a: "" },
+])("a session with $of of its own has a shell of its own, and the other ends", async ({ options, a }) => {
+  const pid = await waiting();
+  const session = await open({ id: "own", ...options });
+  expect(session.pid).not.toBe(pid);
+  expect(session).toMatchObject({ a, cwd: options.cwd ?? agent.workspace });
+  await gone(pid);
+});
+
+test("a workspace that was replaced meanwhile is the session's", async () => {
+  const pid = await waiting();
+  rmdirSync(agent.workspace);
+  mkdirSync(agent.workspace);
+  const session = await open({ id: "late" });
+  expect(session.pid).not.toBe(pid);
+  expect((await agent.exec("touch here; ls", { sessionId: "late" })).stdout).toBe("here\n");
+});
+
+test("a session that carries archives leaves it to the next", async () => {
+  const pid = await waiting();
+  expect((await open({ id: "__sandbox_backup_1" })).pid).not.toBe(pid);
+  expect((await open({ id: "first" })).pid).toBe(pid);
+});
+
+test("one that died while it waited is not missed", async () => {
+  const pid = await waiting();
+  process.kill(pid, "SIGKILL");
+  await gone(pid);
+  expect((await open({ id: "first" })).pid).not.toBe(pid);
+});
+
+test("it ends with the agent", async () => {
+  const pid = await waiting();
+  await agent.stop();
+  expect(existsSync(`/proc/${pid}`)).toBe(false);
+});
