@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { connect, createServer, type TLSSocket } from "node:tls";
 import { expect, test } from "vitest";
-import { AuthorityPool, CertificateAuthority } from "../../js/src/engine/certificates.ts";
+import { CertificateAuthority } from "../../js/src/engine/certificates.ts";
 
 async function handshake(authority: CertificateAuthority, host: string, trusted: string): Promise<TLSSocket> {
   const server = createServer({
@@ -43,11 +43,4 @@ test("an authority of another container is not trusted", async () => {
 test("one name is signed for once, and a failed attempt is not kept", async () => {
   const authority = await CertificateAuthority.create();
   expect(await authority.contextFor("a.example")).toBe(await authority.contextFor("a.example"));
-});
-
-test("the pool gives each authority to one container", async () => {
-  const pool = new AuthorityPool();
-  pool.prepare();
-  const [one, other] = await Promise.all([pool.take(), pool.take()]);
-  expect(one.certificatePem).not.toBe(other.certificatePem);
 });

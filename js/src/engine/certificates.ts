@@ -25,8 +25,6 @@ const dayMs = 86_400_000;
 const backdateMs = dayMs;
 /** A container lives for days at most; clients refuse leaf certificates of more than 825 days. */
 const validityMs = 365 * dayMs;
-/** By then the start that took an authority is over, and the next one does not slow it down. */
-const calmMs = 250;
 /** A sandbox that walks through names must not grow the host's memory without end. */
 const maxContexts = 512;
 
@@ -98,26 +96,6 @@ export class CertificateAuthority {
       cert: `${certificate.toString("pem")}\n${this.certificatePem}`,
       minVersion: "TLSv1.2",
     });
-  }
-}
-
-/** Keeps an authority ready, so that a container's start does not wait for keys and signatures. */
-export class AuthorityPool {
-  #next: Promise<CertificateAuthority> | null = null;
-
-  /** Prepares the next authority in the background. */
-  prepare(): void {
-    this.#next ??= CertificateAuthority.create();
-    this.#next.catch(() => {
-      this.#next = null;
-    });
-  }
-
-  take(): Promise<CertificateAuthority> {
-    const next = this.#next ?? CertificateAuthority.create();
-    this.#next = null;
-    setTimeout(() => this.prepare(), calmMs).unref();
-    return next;
   }
 }
 

@@ -11,8 +11,16 @@ import type { WorkerAddress } from "./worker-calls.ts";
 /** What leaves one container; it ends with {@link close}. */
 export interface ContainerEgress {
   readonly certificatePem: string;
+  /** Settles when its relay is served. */
+  readonly listening: Promise<void>;
   intercept(intercept: Intercept): Promise<void>;
   close(): void;
+}
+
+/** What the next container will be served by. */
+interface Preparation {
+  certificatePem: string;
+  handle: RpcStub<EgressHandle>;
 }
 
 /**
@@ -20,6 +28,8 @@ export interface ContainerEgress {
  * gather that the whole heap is marked instead, several times for each 100 MB.
  */
 const youngGenerationMb = 1;
+/** By then the start that took an authority is over, and making the next one does not slow it down. */
+const calmMs = 250;
 /** A name that is being resolved keeps the thread; by then it makes no key any more. */
 const endMs = 2_000;
 
@@ -30,6 +40,8 @@ export class EgressPlane {
   readonly #ended: Promise<void>;
   readonly #port: MessagePort;
   readonly #stub: RpcStub<EgressThread>;
+  #next: Promise<Preparation> | null = null;
+  #closed = false;
 
   constructor(options: Omit<EgressThreadData, "port">) {
     const { port1, port2 } = new MessageChannel();
@@ -53,7 +65,10 @@ export class EgressPlane {
     });
     this.ready = Promise.race([this.#stub.ready(), failed]);
     this.ready.then(
-      () => failed.catch((error: unknown) => setImmediate(() => rethrow(error))),
+      () => {
+        failed.catch((error: unknown) => setImmediate(() => rethrow(error)));
+        this.#prepare();
+      },
       () => undefined,
     );
     // What keeps a server alive is that it listens.
@@ -65,13 +80,53 @@ export class EgressPlane {
     void this.#stub.connectWorker(worker);
   }
 
+  /** Begins to serve a container's relay on the socket at `path`, under an authority of its own. */
   async listen(path: string, container: EgressContainer): Promise<ContainerEgress> {
-    const { certificatePem, handle } = await this.#stub.listen(path, container);
-    return containerEgress(certificatePem, handle);
+    const { certificatePem, handle } = await this.#take();
+    const listening = handle.listen(path, container);
+    listening.catch(() => undefined);
+    return {
+      certificatePem,
+      listening,
+      async intercept(intercept) {
+        await handle.intercept(intercept);
+      },
+      close: () => {
+        handle.close().then(
+          () => handle[Symbol.dispose](),
+          // The thread is gone, and with it what it served.
+          () => undefined,
+        );
+        // Another container may come in its place.
+        this.#prepare();
+      },
+    };
+  }
+
+  /** Makes the keys and signatures of the next container in the background. */
+  #prepare(): void {
+    if (this.#closed) return;
+    this.#next ??= this.#make();
+    this.#next.catch(() => {
+      this.#next = null;
+    });
+  }
+
+  #take(): Promise<Preparation> {
+    const next = this.#next ?? this.#make();
+    this.#next = null;
+    setTimeout(() => this.#prepare(), calmMs).unref();
+    return next;
+  }
+
+  async #make(): Promise<Preparation> {
+    const { certificatePem, handle } = await this.#stub.prepare();
+    return { certificatePem, handle };
   }
 
   /** A thread that is ended from outside while it makes a key takes the whole process with it: this one ends by itself. */
   async close(): Promise<void> {
+    this.#closed = true;
     this.#thread.ref();
     // Its answer may be lost with the port.
     this.#stub.close().catch(() => undefined);
@@ -80,22 +135,6 @@ export class EgressPlane {
     clearTimeout(timer);
     this.#port.close();
   }
-}
-
-function containerEgress(certificatePem: string, handle: RpcStub<EgressHandle>): ContainerEgress {
-  return {
-    certificatePem,
-    async intercept(intercept) {
-      await handle.intercept(intercept);
-    },
-    close() {
-      handle.close().then(
-        () => handle[Symbol.dispose](),
-        // The thread is gone, and with it what it served.
-        () => undefined,
-      );
-    },
-  };
 }
 
 function rethrow(error: unknown): never {

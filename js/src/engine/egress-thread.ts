@@ -7,8 +7,8 @@ import "./websocket-global.ts";
 import { type MessagePort, workerData } from "node:worker_threads";
 import { newMessagePortRpcSession, RpcTarget } from "capnweb";
 import { loadCore } from "#core";
-import { AuthorityPool } from "./certificates.ts";
-import { EgressListener } from "./egress.ts";
+import { CertificateAuthority } from "./certificates.ts";
+import { EgressListener, type EgressOptions } from "./egress.ts";
 import { Outbound, type OutboundOptions } from "./outbound.ts";
 import { type Intercept, interceptKey } from "./protocol.ts";
 import { ReusingAgent } from "./reused-buffers.ts";
@@ -35,7 +35,6 @@ const workerIdleMs = 4_000;
 export class EgressThread extends RpcTarget {
   readonly #outbound: Outbound;
   readonly #agent = new ReusingAgent({ keepAlive: true, timeout: workerIdleMs });
-  readonly #authorities = new AuthorityPool();
   readonly #secret: string;
   readonly #port: MessagePort;
   readonly #listeners = new Set<EgressListener>();
@@ -46,7 +45,6 @@ export class EgressThread extends RpcTarget {
     this.#outbound = outbound;
     this.#secret = secret;
     this.#port = port;
-    this.#authorities.prepare();
   }
 
   /** Resolves when the thread is there and serves what the Worker fetches. */
@@ -56,29 +54,14 @@ export class EgressThread extends RpcTarget {
     this.#worker = worker;
   }
 
-  /** Serves a container's relay on the socket at `path`, under an authority of its own. */
-  async listen(path: string, container: EgressContainer): Promise<EgressListening> {
-    const authority = await this.#authorities.take();
-    const intercepts = new Map(
-      container.intercepts.map((intercept) => [interceptKey(intercept), intercept] as const),
-    );
-    const listener = await EgressListener.listen(
-      path,
-      authority,
-      { id: container.id, enableInternet: container.enableInternet, intercepts },
-      { outbound: this.#outbound, worker: () => this.#workerCalls() },
-    );
-    this.#listeners.add(listener);
-    const close = () => {
-      this.#listeners.delete(listener);
-      listener.close();
-      // Another container may come in its place.
-      this.#authorities.prepare();
-    };
-    return {
-      certificatePem: authority.certificatePem,
-      handle: new EgressHandle(close, intercepts),
-    };
+  /** Makes the authority of one container, whichever it will be. */
+  async prepare(): Promise<EgressPreparation> {
+    const authority = await CertificateAuthority.create();
+    const handle = new EgressHandle(authority, this.#listeners, {
+      outbound: this.#outbound,
+      worker: () => this.#workerCalls(),
+    });
+    return { certificatePem: authority.certificatePem, handle };
   }
 
   /** Ends everything that keeps the thread, which then ends by itself. */
@@ -95,20 +78,35 @@ export class EgressThread extends RpcTarget {
   }
 }
 
-/** A listener, and the certificate that its container has to trust. */
-export interface EgressListening {
+/** What serves one container, and the certificate that it has to trust. */
+export interface EgressPreparation {
   certificatePem: string;
   handle: EgressHandle;
 }
 
 export class EgressHandle extends RpcTarget {
-  readonly #close: () => void;
-  readonly #intercepts: Map<string, Intercept>;
+  readonly #authority: CertificateAuthority;
+  readonly #listeners: Set<EgressListener>;
+  readonly #options: EgressOptions;
+  readonly #intercepts = new Map<string, Intercept>();
+  #listener: EgressListener | null = null;
+  #closed = false;
 
-  constructor(close: () => void, intercepts: Map<string, Intercept>) {
+  constructor(authority: CertificateAuthority, listeners: Set<EgressListener>, options: EgressOptions) {
     super();
-    this.#close = close;
-    this.#intercepts = intercepts;
+    this.#authority = authority;
+    this.#listeners = listeners;
+    this.#options = options;
+  }
+
+  /** Serves the container's relay on the socket at `path`. */
+  async listen(path: string, { id, enableInternet, intercepts }: EgressContainer): Promise<void> {
+    for (const intercept of intercepts) this.intercept(intercept);
+    const source = { id, enableInternet, intercepts: this.#intercepts };
+    const listener = await EgressListener.listen(path, this.#authority, source, this.#options);
+    if (this.#closed) return listener.close();
+    this.#listener = listener;
+    this.#listeners.add(listener);
   }
 
   intercept(intercept: Intercept): void {
@@ -116,7 +114,10 @@ export class EgressHandle extends RpcTarget {
   }
 
   close(): void {
-    this.#close();
+    this.#closed = true;
+    if (this.#listener === null) return;
+    this.#listeners.delete(this.#listener);
+    this.#listener.close();
   }
 }
 

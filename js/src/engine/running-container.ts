@@ -132,13 +132,14 @@ export class RunningContainer {
     const sandboxd = new Sandboxd(process, id, log);
     this.#egress = egress.listen(join(runtimeDir, "egress.sock"), { id, enableInternet, intercepts });
     try {
-      const { certificatePem } = await this.#egress;
+      const { certificatePem, listening } = await this.#egress;
       sandboxd.start({
         env: containerEnv(message),
         hostname: `sandbox-${id.slice(0, 12)}`,
         caCertificatePem: certificatePem,
         ports: extraPorts(intercepts),
       });
+      await listening;
       return sandboxd;
     } catch (error) {
       sandboxd.kill();
