@@ -170,6 +170,8 @@ void copy_directories(const std::string& from, const std::string& to) {
   ::closedir(directory);
 }
 
+constexpr const char* bundle_name = "ssl/certs/ca-certificates.crt";
+
 constexpr std::string_view passwd_file =
     "root:x:0:0:root:/root:/bin/bash\n"
     "daemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin\n"
@@ -244,7 +246,11 @@ SysStatus write_generated_etc(const std::string& upper, Owner owner) {
     if (auto made = write_file(upper + "/" + file.name, file.text, file.mode, owner); !made) return made;
   }
   if (auto made = make_link("/proc/self/mounts", upper + "/mtab", owner); !made) return made;
-  return make_directories(upper, "ssl/certs", 0755, owner);
+  if (auto made = make_directories(upper, "ssl/certs", 0755, owner); !made) return made;
+  // A copy that only has to grow by whom a start adds to it.
+  auto bundle = read_file("/etc/" + std::string(bundle_name)).value_or(std::string());
+  if (!bundle.empty() && bundle.back() != '\n') bundle += '\n';
+  return write_file(upper + "/" + bundle_name, bundle, 0644, owner);
 }
 
 SysStatus write_own_etc(const StartConfig& config) {
@@ -261,12 +267,12 @@ SysStatus write_own_etc(const StartConfig& config) {
     const std::string path = std::string(base) + "/" + folder + "/cloudflare-containers-ca.crt";
     if (auto made = write_file(path, ca, 0644); !made) return made;
   }
-  const std::string bundle_path = "/etc/ssl/certs/ca-certificates.crt";
-  auto bundle = read_file(bundle_path).value_or(std::string());
-  if (!bundle.empty() && bundle.back() != '\n') bundle += '\n';
-  bundle += ca;
-  if (bundle.back() != '\n') bundle += '\n';
-  return write_file(bundle_path, bundle, 0644);
+  const std::string path = "/etc/" + std::string(bundle_name);
+  const Fd bundle(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW));
+  if (!bundle) return failed("open_failed", "open " + path);
+  const bool whole = write_all(bundle.get(), ca.back() == '\n' ? ca : ca + "\n");
+  if (!whole) return failed("write_failed", "write " + path);
+  return {};
 }
 
 SysResult<std::string> directory_skeleton(const std::string& cache_dir, const std::string& source,

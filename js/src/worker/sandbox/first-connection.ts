@@ -6,11 +6,13 @@ const step = "startContainerForRPC";
  * step is shadowed on the object itself, where no client of it can reach. `life` gives something else for each life of the container.
  */
 export function connectAtOnce(sandbox: object, life: () => unknown): void {
+  const ask: unknown = Reflect.get(Object.getPrototypeOf(sandbox), step);
+  if (typeof ask !== "function") throw new TypeError(`the SDK has no method ${step}`);
   const begun = life();
   const skip = async (): Promise<void> => {
     Reflect.deleteProperty(sandbox, step);
     if (begun !== undefined && life() === begun) return;
-    await Reflect.apply(Reflect.get(sandbox, step), sandbox, []);
+    await Reflect.apply(ask, sandbox, []);
   };
   Object.defineProperty(sandbox, step, { value: skip, configurable: true });
 }
