@@ -24,7 +24,7 @@ afterAll(() => worker[Symbol.asyncDispose]());
 
 /** The runtime answers these itself, and never by the object's own method. */
 const platformNames = ["fetch", "alarm", "dup"];
-const harmless = ["create", "testTables", "testKeys", "testFetch", "testMethods"];
+const harmless = ["create", "prepare", "testTables", "testKeys", "testFetch", "testMethods"];
 
 test("every method of the SDK and of ours is refused, and nothing is written", async () => {
   const methods = await worker.call<string[]>(binding, raw, "testMethods");
@@ -37,6 +37,25 @@ test("every method of the SDK and of ours is refused, and nothing is written", a
   expect(await worker.call(binding, raw, "testTables")).toEqual([]);
   expect(await worker.call(binding, raw, "testKeys")).toEqual([]);
   expect(engineCalls).toBe(0);
+});
+
+test("one that was made ready keeps nothing once it is asked for anything", async () => {
+  const name = "prj_1.iterate/sandboxes/ready";
+  await worker.call(binding, name, "prepare");
+  expect(await worker.call(binding, name, "testTables")).not.toEqual([]);
+  await expect(worker.call(binding, name, "exec", "true")).rejects.toMatchObject({
+    code: "sandbox_not_found",
+  });
+  expect(await worker.call(binding, name, "testTables")).toEqual([]);
+});
+
+test("a create that meets a claim of another type leaves no object of its own", async () => {
+  const path = "/sandboxes/taken";
+  const itx = await worker.itx("prj_1");
+  await itx.sandboxes.get(path).create({ instanceType: "lite" });
+  const create = itx.sandboxes.get(path).create({ instanceType: "basic" });
+  await expect(create).rejects.toMatchObject({ code: "sandbox_exists" });
+  expect(await worker.call(binding, `prj_1.iterate${path}`, "testTables")).toEqual([]);
 });
 
 test("a request to one is refused too", async () => {

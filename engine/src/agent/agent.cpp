@@ -97,7 +97,6 @@ int run_agent(const AgentConfig& config) {
   app.runtime.detach(handle_signals(app, std::move(signals)));
   app.runtime.detach(accept_connections(app, acceptor));
   app.runtime.reap();
-  app.sessions->prepare();
   app.runtime.io().run();
   return 0;
 }

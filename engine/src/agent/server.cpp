@@ -272,7 +272,10 @@ Task<void> serve_http(App& app, ControlSocket socket, std::string first) {
       co_await serve_websocket(app, std::move(socket), std::move(upgrade));
       co_return;
     }
-    if (!co_await serve_request(app, socket, buffer, parser)) co_return;
+    const bool goes_on = co_await serve_request(app, socket, buffer, parser);
+    // Whoever waited for the container has heard of it, and asks for a session next.
+    app.sessions->prepare();
+    if (!goes_on) co_return;
   }
 }
 

@@ -79,6 +79,7 @@ constexpr Route kSessionsRoutes[] = {
 }  // namespace
 
 void Sessions::prepare() {
+  if (std::exchange(prepared_, true)) return;
   // A fault here is met again, and told, by whoever asks for a session.
   if (auto spare = Session::open(runtime_, {"", {}, "", std::nullopt})) spare_ = std::move(*spare);
 }
@@ -91,7 +92,9 @@ Result<std::shared_ptr<Session>> Sessions::create(SessionOptions options) {
     return fail(std::move(error));
   }
   const std::string id = options.id;
-  if (spare_ && !id.starts_with(kBackupSession)) {
+  const bool service = id.starts_with(kBackupSession);
+  if (!service) prepared_ = true;
+  if (spare_ && !service) {
     const auto spare = std::exchange(spare_, nullptr);
     if (spare->become(options)) return sessions_[id] = spare;
     spare->destroy();

@@ -22,7 +22,7 @@ export class SandboxTarget {
     const { env, core, projectId } = this.context;
     const { path } = this;
     core.assertContainers(env.ENGINE_MODE ?? "");
-    const { event } = await catalogueStub(env, core, projectId).claim({ path, input });
+    const event = await this.#claimed(input);
     const request: CreateArguments = {
       projectId,
       path,
@@ -63,6 +63,24 @@ export class SandboxTarget {
     return streamStub(env, core, projectId, this.path);
   }
 
+  /** Nearly every claim is the first, and its object makes its file meanwhile; one that is nobody's keeps nothing. */
+  async #claimed(input: ClaimInput): Promise<StoredEvent> {
+    const { env, core, projectId } = this.context;
+    const { path } = this;
+    const asked = core.routeClaim({ payload: { path, ...input } }, path).binding;
+    const object = this.#named(asked);
+    const prepared = object.prepare().catch(() => undefined);
+    let claimed: string | null = null;
+    try {
+      const { event } = await catalogueStub(env, core, projectId).claim({ path, input });
+      claimed = core.routeClaim(event, path).binding;
+      return event;
+    } finally {
+      if (claimed !== asked)
+        await prepared.then(() => object.assertCreated({ projectId, path })).catch(() => undefined);
+    }
+  }
+
   async #found(): Promise<StoredEvent | null> {
     if (this.#claim !== null) return this.#claim;
     const { env, core, projectId } = this.context;
@@ -73,9 +91,14 @@ export class SandboxTarget {
   }
 
   #stub(claim: StoredEvent | null): SandboxObject {
-    const { env, core, projectId } = this.context;
+    const { env, core } = this.context;
     const { binding } = core.routeClaim(claim, this.path);
     core.assertContainers(env.ENGINE_MODE ?? "");
+    return this.#named(binding);
+  }
+
+  #named(binding: string): SandboxObject {
+    const { env, core, projectId } = this.context;
     return sandboxNamespace(env, binding).getByName(core.durableObjectName({ projectId, path: this.path }));
   }
 }

@@ -110,8 +110,8 @@ class Sessions {
  public:
   explicit Sessions(Runtime& runtime) : runtime_(runtime) {}
 
-  /// Starts the shell of the first session ahead of it: a process takes longer to start than most commands to
-  /// run.
+  /// Starts the shell of the first session ahead of it, once: a process takes longer to start than most
+  /// commands to run.
   void prepare();
   Result<std::shared_ptr<Session>> create(SessionOptions options);
   /// The session of that id; one that does not exist, or whose end its user knows of, is made afresh.
@@ -129,6 +129,7 @@ class Sessions {
   Runtime& runtime_;
   std::map<std::string, std::shared_ptr<Session>> sessions_;
   std::shared_ptr<Session> spare_;
+  bool prepared_ = false;
 };
 
 /// `__DISABLE_SESSION__` and requests without an id run without a session.

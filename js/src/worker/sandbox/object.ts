@@ -33,6 +33,7 @@ export interface SandboxDescription extends SandboxIdentity {
 export const KILLED = "killed by its owner";
 
 export interface SandboxObject {
+  prepare(): Promise<void>;
   create(request: CreateArguments): Promise<void>;
   assertCreated(identity: SandboxIdentity): Promise<void>;
   /** Checks the identity and calls a method, in one round trip. */

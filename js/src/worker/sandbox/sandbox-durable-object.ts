@@ -1,4 +1,5 @@
 /** One sandbox: the SDK's class behind our guard, its life decided by the core. */
+import type { BackupOptions, DirectoryBackup, RestoreBackupResult } from "@cloudflare/sandbox";
 import { Sandbox } from "@cloudflare/sandbox";
 import { loadCore } from "#core";
 import type { Core, ProjectionState } from "../../core/types.ts";
@@ -62,6 +63,9 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
   }
 
   // ---- Verbs
+
+  /** Nothing but to have this object: it makes its file while the claim is on its way. */
+  async prepare(): Promise<void> {}
 
   /** Makes this object the sandbox that the claim names, or finishes what an earlier attempt began. */
   async create({ projectId, path, input, claim }: CreateArguments): Promise<void> {
@@ -192,9 +196,7 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
 
   // ---- Backups that a caller takes on purpose; they move no handle
 
-  override async createBackup(
-    options: Parameters<Sandbox["createBackup"]>[0],
-  ): ReturnType<Sandbox["createBackup"]> {
+  override async createBackup(options: BackupOptions): Promise<DirectoryBackup> {
     if (isInside(this)) return carryingArchives(this.ctx, () => super.createBackup(options));
     return this[enter]("createBackup", () => {
       const mode = backupModeOf(this.#need().core, this.#identity(), this.env);
@@ -202,9 +204,7 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
     });
   }
 
-  override async restoreBackup(
-    backup: Parameters<Sandbox["restoreBackup"]>[0],
-  ): ReturnType<Sandbox["restoreBackup"]> {
+  override async restoreBackup(backup: DirectoryBackup): Promise<RestoreBackupResult> {
     if (isInside(this)) return carryingArchives(this.ctx, () => super.restoreBackup(backup));
     return this[enter]("restoreBackup", async () => {
       await assertOwnBackup(this.#need().core, this.#identity(), this.env.BACKUP_BUCKET, backup.id);
@@ -224,6 +224,7 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
   override async onStart(): Promise<void> {
     this[check]("born");
     this.#end.started();
+    connectAtOnce(this, () => this["monitor"]);
     await inside(this, () => super.onStart());
     this.#loaded?.shell.report({ kind: "containerStarted" });
   }
@@ -360,12 +361,11 @@ export abstract class SandboxDurableObject extends Sandbox<SandboxEnv> implement
 
   #sdk(): SdkCalls {
     return {
-      boot: async () => {
+      boot: () => {
         const { projectId, path } = this.#identity();
         this.labels = { project: projectId, sandbox: path };
         const { waitIntervalMS: waitInterval, ...timeouts } = this["containerTimeouts"];
-        await this.startAndWaitForPorts({ ports: 3000, cancellationOptions: { ...timeouts, waitInterval } });
-        connectAtOnce(this, () => this["monitor"]);
+        return this.startAndWaitForPorts({ ports: 3000, cancellationOptions: { ...timeouts, waitInterval } });
       },
       createBackup: (options) => carryingArchives(this.ctx, () => super.createBackup(options)),
       restoreBackup: async (backup: BackupHandle) => {

@@ -114,8 +114,7 @@ export class EventLog {
   }
 
   markAnnounced(): void {
-    if (this.exists())
-      this.#storage.sql.exec("INSERT OR REPLACE INTO stream_state (key, value) VALUES ('announced', '1')");
+    this.#storage.sql.exec("INSERT OR REPLACE INTO stream_state (key, value) VALUES ('announced', '1')");
   }
 
   #byKey(key: string): StoredEvent | undefined {

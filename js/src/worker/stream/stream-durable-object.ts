@@ -26,8 +26,6 @@ export class StreamDurableObject extends DurableObject<WorkerEnv> {
   readonly #log: EventLog;
   readonly #wakeup = new Wakeup();
   #announcing: Promise<void> | null = null;
-  /** The ancestors know, and the note of it is on its way to the disk. */
-  #told = false;
 
   /** A subclass that keeps an index beside the events hands in a log that writes it. */
   constructor(ctx: DurableObjectState, env: WorkerEnv, log = new EventLog(ctx.storage)) {
@@ -48,13 +46,10 @@ export class StreamDurableObject extends DurableObject<WorkerEnv> {
     const core = await loadCore();
     identityOf(core, this.ctx);
     const prepared = prepareBatch(core, events);
-    // Begun before the first write, which would hold it back until the new table is on the disk.
-    const announced = this.#log.exists() ? null : this.#announce(core);
     const outcome = this.#log.append(prepared, new Date().toISOString());
     count("events_appended", outcome.appended);
     if (outcome.appended > 0) this.#wakeup.notify();
-    if (announced !== null) await announced;
-    else if (!this.#announced()) this.ctx.waitUntil(this.#announce(core));
+    if (!this.#log.announced()) this.ctx.waitUntil(this.#announce(core));
     return outcome;
   };
 
@@ -122,13 +117,9 @@ export class StreamDurableObject extends DurableObject<WorkerEnv> {
     }
   }
 
-  /** Runs only when ancestors could not be told at the first append. */
+  /** Runs only when ancestors could not be told after the first append. */
   override async alarm(): Promise<void> {
     await this.#announce(await loadCore());
-  }
-
-  #announced(): boolean {
-    return this.#told || this.#log.announced();
   }
 
   #announce(core: Core): Promise<void> {
@@ -140,12 +131,10 @@ export class StreamDurableObject extends DurableObject<WorkerEnv> {
 
   /** Failing ancestors never fail an append: what they missed is told again by the alarm. */
   async #tryAnnounce(core: Core): Promise<void> {
-    if (this.#log.exists() && this.#announced()) return;
+    if (this.#log.announced()) return;
     try {
       await announceToAncestors(this.env, core, identityOf(core, this.ctx));
-      this.#told = true;
-      // The answer that waits for this need not wait for the note too: without it the ancestors are told once more.
-      setTimeout(() => this.#log.markAnnounced(), 0);
+      this.#log.markAnnounced();
     } catch (error) {
       log("warn", "stream announcement failed", { stream: this.ctx.id.name, error });
       await this.ctx.storage.setAlarm(Date.now() + ANNOUNCE_RETRY_MS);
