@@ -195,6 +195,10 @@ Task<Result<CommandResult>> Session::exec(ExecRequest request, Cancellation& can
   }
   if (cancellation.fired()) co_return fail(interrupted(request.command));
   if (!request.timeout) request.timeout = options_.command_timeout;
+  if (service()) {
+    auto done = co_await without_shell(request, cancellation);
+    if (done) co_return std::move(*done);
+  }
   auto result = co_await run(request, cancellation);
   running_ = 0;
   co_return result;
@@ -354,6 +358,7 @@ std::string Session::cwd() const {
 
 void Session::destroy() {
   destroyed_ = true;
+  if (const auto child = direct_.lock()) child->terminate();
   if (alive_) {
     if (running_ != 0) {
       signal_tree({pid_, false, running_since_}, SIGKILL);
