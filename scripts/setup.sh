@@ -34,7 +34,7 @@ step() {
 
 debian_packages=(
   emscripten cmake ninja-build g++ clang lld clang-format clang-tidy libclang-rt-14-dev llvm-14
-  nlohmann-json3-dev libexpected-dev catch2 libboost1.81-dev libseccomp-dev
+  nlohmann-json3-dev libexpected-dev catch2 libboost1.81-dev libseccomp-dev liblz4-dev
   bubblewrap iproute2 iptables uidmap squashfs-tools e2fsprogs git python3 curl wget jq inotify-tools file procps
 )
 install_debian_packages() {

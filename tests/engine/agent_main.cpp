@@ -6,11 +6,17 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include "sandboxd/agent/agent.hpp"
+#include "sandboxd/squash/squash.hpp"
 
 int main(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "squash") {
+    return sandboxd::squash::squash(std::span(argv + 2, argv + argc));
+  }
   if (argc != 4) {
     std::fprintf(stderr, "usage: agent_main <socket> <workspace> <run directory>\n");
     return 64;

@@ -68,6 +68,11 @@ Result<std::shared_ptr<Session>> Session::open(Runtime& runtime, SessionOptions 
   const std::string& parent = runtime.config().run_directory;
   session->directory_ = parent + "/" + random_id("s");
   if (auto made = session->make_channel_files(); !made) return fail(std::move(made.error()));
+  session->known_env_ = runtime.base_env();
+  for (const auto& [name, value] : session->options_.env) session->known_env_[name] = value;
+  // Few of the commands in the SDK's own sessions need a shell; one that does starts it.
+  session->alive_ = session->service();
+  if (session->alive_) return session;
   if (auto started = session->start_shell(); !started) return fail(std::move(started.error()));
   return session;
 }
@@ -115,10 +120,7 @@ Result<void> Session::start_shell() {
   ::fcntl(control->read.get(), F_SETFL, 0);
   SpawnRequest request;
   request.argv = {"/bin/bash", "--norc", "--noprofile", "-c", session_driver(directory_), "bash"};
-  auto env = runtime_.base_env();
-  for (const auto& [name, value] : options_.env) env[name] = value;
-  known_env_ = env;
-  request.env = env_list(env);
+  request.env = env_list(known_env_);
   request.cwd = options_.cwd.empty() ? runtime_.config().workspace : options_.cwd;
   request.service = service();
   request.fds = {{control->read.get(), kControlFd}, {status->write.get(), kStatusFd}};
@@ -211,6 +213,13 @@ Task<Result<CommandResult>> Session::exec(ExecRequest request, Cancellation& can
   }
   if (cancellation.fired()) co_return fail(interrupted(request.command));
   if (!request.timeout) request.timeout = options_.command_timeout;
+  if (service()) {
+    auto done = co_await without_shell(request, cancellation);
+    if (done) co_return std::move(*done);
+    if (pid_ == 0) {
+      if (auto started = start_shell(); !started) co_return fail(std::move(started.error()));
+    }
+  }
   auto result = co_await run(request, cancellation);
   running_ = 0;
   co_return result;
@@ -370,7 +379,8 @@ std::string Session::cwd() const {
 
 void Session::destroy() {
   destroyed_ = true;
-  if (alive_) {
+  if (const auto child = direct_.lock()) child->terminate();
+  if (alive_ && pid_ != 0) {
     if (running_ != 0) {
       signal_tree({pid_, false, running_since_}, SIGKILL);
     }

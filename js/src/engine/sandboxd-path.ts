@@ -84,7 +84,7 @@ function missing(reason: string): SandboxError {
     code: "sandboxd_missing",
     message:
       `there is no sandboxd for the embedded engine: ${reason}. In a clone, run \`npm run setup\`. Elsewhere install the package ${name} ` +
-      "where it exists, or what building it needs: cmake, g++, libboost1.81-dev, libseccomp-dev, nlohmann-json3-dev (Debian's names)",
+      "where it exists, or what building it needs: cmake, g++, libboost1.81-dev, libseccomp-dev, liblz4-dev, nlohmann-json3-dev (Debian's names)",
     details: { platform: process.platform, arch: process.arch },
     status: 500,
     retryable: false,

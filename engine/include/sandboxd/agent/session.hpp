@@ -82,6 +82,9 @@ class Session : public std::enable_shared_from_this<Session> {
   [[nodiscard]] AgentError destroyed_error() const;
   [[nodiscard]] bool service() const { return options_.id.starts_with(kBackupSession); }
   [[nodiscard]] Result<CommandResult> outcome(CommandResult result, int status) const;
+  /// What needs no shell, if this is such a command: each process takes milliseconds to start.
+  Task<std::optional<Result<CommandResult>>> without_shell(const ExecRequest& request,
+                                                           Cancellation& cancellation);
 
   Runtime& runtime_;
   SessionOptions options_;
@@ -89,6 +92,7 @@ class Session : public std::enable_shared_from_this<Session> {
   pid_t pid_ = 0;
   UniqueFd control_;
   std::shared_ptr<Notifier> changed_;
+  std::weak_ptr<Child> direct_;
   std::shared_ptr<OutputPump> status_;
   Mutex mutex_;
   bool alive_ = false;

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "sandboxd/agent/session.hpp"
 
@@ -14,5 +17,9 @@ std::string session_driver(const std::string& directory);
 /// The shell text that runs the second script of the file, in the directory and with the variables that are
 /// for this command alone.
 std::string wrap_command(const ExecRequest& request);
+
+/// The words of a command that any shell would take for no more than these: plain ones and such in single
+/// quotes.
+std::optional<std::vector<std::string>> plain_words(std::string_view command);
 
 }  // namespace sandboxd::agent
