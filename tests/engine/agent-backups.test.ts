@@ -67,6 +67,48 @@ for folder, _, _ in os.walk(b"."): os.utime(folder, (1_50_000_000, 1_50_000_000)
 os.chmod(b".", 0o1770); os.chown(b".", 9, 10)
 `;
 
+/** A tree of random files: sizes around those of blocks, what repeats and what cannot be compressed, holes, many names and deep ones. */
+const randomTree = `
+import os, random, sys
+root, seed = sys.argv[1], int(sys.argv[2])
+rng = random.Random(seed)
+os.makedirs(root)
+block = 131072
+pool = [rng.randbytes(block) for _ in range(3)]
+def size():
+    return rng.choice([0, 1, rng.randrange(100), rng.randrange(8192), rng.randrange(block), block - 1, block, block + 1,
+                       block * rng.randrange(2, 6), block * rng.randrange(1, 5) + rng.randrange(block)])
+def data(length):
+    kind = rng.randrange(5)
+    if kind == 0: return rng.randbytes(length)
+    if kind == 1: return bytes(length)
+    if kind == 2: return (b"%d " % rng.randrange(9) * (length // 2 + 1))[:length]
+    out = b"".join(rng.choice([*pool, bytes(block), rng.randbytes(block)]) for _ in range(length // block + 1))[:length]
+    return out if kind == 3 else out[:length // 2] + rng.randbytes(length - length // 2)
+folders = [root]
+for _ in range(rng.randrange(40)):
+    folder = os.path.join(rng.choice(folders), "d" * rng.randrange(1, 60) + str(rng.randrange(10 ** 6)))
+    if len(folder) < 3000 and not os.path.exists(folder): os.mkdir(folder); folders.append(folder)
+files = []
+for _ in range(rng.choice([0, 5, 300, 1500])):
+    path = os.path.join(rng.choice(folders), "f" * rng.randrange(120) + str(rng.randrange(10 ** 9)))
+    act = rng.randrange(12)
+    if os.path.lexists(path): continue
+    if act == 0 and files: os.link(rng.choice(files), path); continue
+    if act == 1: os.symlink("t" * rng.randrange(1, 900), path); continue
+    with open(path, "wb") as out:
+        out.write(data(size()) if rng.randrange(4) == 0 else rng.randbytes(rng.randrange(300)))
+        if act == 2: out.seek(rng.randrange(3 * block), 1); out.write(b"end")
+        if act == 3: out.truncate(out.tell() + rng.randrange(3 * block))
+    os.chmod(path, rng.randrange(0o10000)); os.chown(path, rng.randrange(300), rng.randrange(300))
+    if act == 4: os.setxattr(path, "user.a%d" % rng.randrange(50), rng.randbytes(rng.randrange(200)))
+    os.utime(path, (rng.randrange(2 ** 32),) * 2)
+    files.append(path)
+for folder in folders: os.utime(folder, (rng.randrange(2 ** 32),) * 2)
+`;
+/** Seeds of random trees: the first in CI, many with FULL=1. */
+const randomTrees = process.env.FULL === "1" ? 400 : 8;
+
 /** A line for everything in a directory. Links to one file have one number. */
 const describeTree = `
 import hashlib, os, sys
@@ -172,6 +214,16 @@ describe("the engine's own archiver", () => {
       await archived(repository, "gzip", { gitignore: true }),
     ].map(held);
     expect(again).toEqual(reference);
+  });
+
+  test(`holds what ${randomTrees} random trees hold`, { timeout: 3_600_000 }, async () => {
+    const folder = join(agent.workspace, "random");
+    for (let seed = 1; seed <= randomTrees; seed++) {
+      python(randomTree, folder, String(seed));
+      const archive = await archived(folder, "lz4");
+      expect(held(archive), `seed ${seed}`).toEqual(python(describeTree, folder).trim().split("\n"));
+      for (const path of [folder, archive]) rmSync(path, { recursive: true });
+    }
   });
 
   test("takes a hole of any size for nothing, and finds what is behind it", async () => {
