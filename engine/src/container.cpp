@@ -6,6 +6,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -151,7 +152,7 @@ void forget_environment() {
   ::clearenv();
 }
 
-agent::AgentConfig agent_config(const ContainerPlan& plan, const GroupGrant& grant) {
+agent::AgentConfig agent_config(const ContainerPlan& plan, const GroupGrant& grant, int launcher) {
   const LaunchConfig& config = plan.root.config;
   agent::AgentConfig settings;
   settings.control_listen_fd = plan.control_listen;
@@ -168,6 +169,10 @@ agent::AgentConfig agent_config(const ContainerPlan& plan, const GroupGrant& gra
   settings.process_count_fd = grant.process_count.get();
   settings.process_limit = config.limits.pids;
   settings.disk_reserve = plan.root.identity.privileged();
+  settings.hurry = [launcher](bool begins) {
+    const std::string_view text = begins ? message_hurry : message_calm;
+    (void)!::send(launcher, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  };
   return settings;
 }
 
@@ -182,11 +187,12 @@ void run_container(const ContainerPlan& plan, Fd launcher) {
     (void)send_message(launcher.get(), "!" + grant.error().code + "\n" + grant.error().text());
     ::_exit(1);
   }
-  const auto settings = agent_config(plan, *grant);
+  const auto settings = agent_config(plan, *grant, launcher.get());
   const auto sent = send_message(launcher.get(), message_ready);
   if (!sent) ::_exit(1);
   std::vector<int> keep = settings.command_cgroup_fds;
   keep.push_back(plan.control_listen);
+  keep.push_back(launcher.get());
   for (const auto* fd : {&grant->memory_events, &grant->process_count, &grant->service})
     keep.push_back(fd->get());
   settle_descriptors(std::move(keep));

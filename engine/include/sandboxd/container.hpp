@@ -25,6 +25,9 @@ inline constexpr std::string_view message_go_memory = " memory";    ///< the mem
 inline constexpr std::string_view message_go_pids = " pids";        ///< the number of the commands' processes
 inline constexpr std::string_view message_go_service = " service";  ///< the group of the agent's own programs
 inline constexpr std::string_view message_ready = "ready";
+// Afterwards the agent says when it waits for killed commands to end, and when no longer.
+inline constexpr std::string_view message_hurry = "hurry";
+inline constexpr std::string_view message_calm = "calm";
 
 /// Runs in a fresh child in its own namespaces; never returns.
 [[noreturn]] void run_container(const ContainerPlan& plan, Fd launcher);
