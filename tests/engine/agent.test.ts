@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -143,6 +143,20 @@ describe("sessions", () => {
     while (existsSync(`/proc/${Number(stdout)}`)) await new Promise((resolve) => setImmediate(resolve));
     expect((await agent.exec("echo a", { sessionId: "idle" })).code).toBe("SESSION_TERMINATED");
     expect((await agent.exec("echo a", { sessionId: "idle" })).stdout).toBe("a\n");
+  });
+
+  test("a shell that has become another program is ended, and reported like any other that ended", async () => {
+    const become = "trap 'exec sleep 41.5 198<&- 199>&-' USR1";
+    const { stdout } = await agent.exec(`${become}; echo $$`, { sessionId: "becomes" });
+    const comm = `/proc/${Number(stdout)}/comm`;
+    process.kill(Number(stdout), "SIGUSR1");
+    while (readFileSync(comm, "utf8") !== "sleep\n") await new Promise((resolve) => setImmediate(resolve));
+    expect(await agent.exec("echo a", { sessionId: "becomes" })).toMatchObject({
+      code: "SESSION_TERMINATED",
+      context: { sessionId: "becomes", exitCode: 137 },
+    });
+    expect(existsSync(comm)).toBe(false);
+    expect((await agent.exec("echo a", { sessionId: "becomes" })).stdout).toBe("a\n");
   });
 
   test("a session that is deleted under a command ends it with a typed error", async () => {
