@@ -196,8 +196,9 @@ void ContainerGroups::limit_cpu(const ControllerPlace& place, const std::string&
   if (done && !place.unified)
     service_procs_ = Fd(::open((whole + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC));
   if (done && limits.cpu_quota > 0) {
-    done = place.unified ? poke(whole + "/commands/cpu.max", quota + " 100000").has_value()
-                         : poke(whole + "/commands/cpu.cfs_quota_us", quota).has_value();
+    const std::string file = whole + (place.unified ? "/commands/cpu.max" : "/commands/cpu.cfs_quota_us");
+    done = poke(file, place.unified ? quota + " 100000" : quota).has_value();
+    if (done) cpu_quota_ = file;
   }
   limits_cpu_ = done;
 }
@@ -230,6 +231,17 @@ std::vector<int> ContainerGroups::command_fds() const {
   std::vector<int> fds;
   for (const auto& procs : command_procs_) fds.push_back(procs.get());
   return fds;
+}
+
+void ContainerGroups::lift_cpu_quota() {
+  if (cpu_quota_.empty() || !lifted_quota_.empty()) return;
+  auto held = read_file(cpu_quota_);
+  const bool unified = cpu_quota_.ends_with("/cpu.max");
+  if (held && poke(cpu_quota_, unified ? "max" : "-1")) lifted_quota_ = std::move(*held);
+}
+
+void ContainerGroups::restore_cpu_quota() {
+  if (!lifted_quota_.empty() && poke(cpu_quota_, lifted_quota_)) lifted_quota_.clear();
 }
 
 void ContainerGroups::remove() {

@@ -6,6 +6,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -181,8 +182,8 @@ void forget_environment() {
   ::clearenv();
 }
 
-agent::AgentConfig agent_config(const ContainerPlan& plan, const StartConfig& config,
-                                const GroupGrant& grant) {
+agent::AgentConfig agent_config(const ContainerPlan& plan, const StartConfig& config, const GroupGrant& grant,
+                                int launcher) {
   agent::AgentConfig settings;
   settings.control_listen_fd = plan.control_listen;
   settings.env = {{"PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
@@ -198,6 +199,10 @@ agent::AgentConfig agent_config(const ContainerPlan& plan, const StartConfig& co
   settings.process_count_fd = grant.process_count.get();
   settings.process_limit = plan.root.config.limits.pids;
   settings.disk_reserve = plan.root.identity.privileged();
+  settings.hurry = [launcher](bool begins) {
+    const std::string_view text = begins ? message_hurry : message_calm;
+    (void)!::send(launcher, text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  };
   return settings;
 }
 
@@ -217,11 +222,12 @@ void run_container(const ContainerPlan& plan, Fd launcher) {
   if (!start) give_up(start.error());
   if (auto done = become_own(*start, prepared->sockets); !done) give_up(done.error());
   const auto& grant = prepared->grant;
-  const auto settings = agent_config(plan, *start, grant);
+  const auto settings = agent_config(plan, *start, grant, launcher.get());
   const auto sent = send_message(launcher.get(), message_ready);
   if (!sent) ::_exit(1);
   std::vector<int> keep = settings.command_cgroup_fds;
   keep.push_back(plan.control_listen);
+  keep.push_back(launcher.get());
   for (const auto* fd : {&grant.memory_events, &grant.process_count, &grant.service})
     keep.push_back(fd->get());
   settle_descriptors(std::move(keep));

@@ -115,6 +115,7 @@ class Launch {
   [[nodiscard]] Supervised release(Fd&& runtime) {
     Supervised supervised{
         config_, identity_, std::move(groups_), std::move(scratch_), std::move(sockets_), std::move(runtime)};
+    supervised.link = std::move(link_);
     supervised.pid = pid_;
     return supervised;
   }
@@ -134,6 +135,7 @@ class Launch {
   NetworkSockets sockets_;
   Fd control_;
   std::optional<RootPlan> root_;
+  Fd link_;
   pid_t pid_ = -1;
 };
 
@@ -257,6 +259,7 @@ SysStatus Launch::start() {
     clean_scratch(root_->scratch, identity_);
   }
   control_.reset();
+  link_ = std::move(ours);
   return done;
 }
 

@@ -25,6 +25,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "sandboxd/container.hpp"
 #include "sandboxd/relay.hpp"
 
 namespace sandboxd {
@@ -33,7 +34,11 @@ namespace {
 namespace asio = boost::asio;
 using asio::awaitable;
 using Descriptor = asio::posix::stream_descriptor;
+using Clock = std::chrono::steady_clock;
 constexpr auto supervised = asio::as_tuple(asio::use_awaitable);
+
+// Ending a thousand processes takes two seconds of a processor.
+constexpr auto longest_hurry = std::chrono::seconds(4);
 
 // Measures a tree in a child that has the ids of the container, so that neither closed directories nor a
 // large tree keep the loop from anything.
@@ -105,7 +110,9 @@ struct Supervisor::State {
         say_(std::move(say)),
         signals_(io_, SIGTERM, SIGINT, SIGHUP),
         process_(io_),
-        disk_timer_(io_) {}
+        disk_timer_(io_),
+        link_(io_),
+        hurry_timer_(io_) {}
 
   Ending run() {
     Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, container_.pid, 0)));
@@ -114,6 +121,10 @@ struct Supervisor::State {
     const Relay relay(io_, std::move(container_.sockets), egress);
     asio::co_spawn(io_, watch_process(), asio::detached);
     asio::co_spawn(io_, forward_signals(), asio::detached);
+    if (container_.link) {
+      link_.assign(container_.link.release());
+      asio::co_spawn(io_, serve_link(), asio::detached);
+    }
     if (container_.groups.limits_memory()) asio::co_spawn(io_, watch_memory(), asio::detached);
     const std::uint64_t disk = container_.config.limits.disk_bytes;
     if (!container_.scratch.enforced && disk > 0) asio::co_spawn(io_, watch_disk(disk), asio::detached);
@@ -143,6 +154,60 @@ struct Supervisor::State {
       if (error) co_return;
       ::kill(container_.pid, number == SIGHUP ? SIGTERM : number);
     }
+  }
+
+  // The first process's end of the link closes as it begins to end, however that comes, and it is gone only
+  // when every process inside is: from there on they get all the processor time that they need for it.
+  awaitable<void> serve_link() {
+    for (;;) {
+      auto [error] = co_await link_.async_wait(Descriptor::wait_read, supervised);
+      if (error) co_return;
+      std::array<char, 16> text{};
+      const ssize_t size = ::recv(link_.native_handle(), text.data(), text.size(), MSG_DONTWAIT);
+      if (size < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+      if (size <= 0) break;
+      const std::string_view word(text.data(), static_cast<std::size_t>(size));
+      if (word == message_hurry) want_hurry(true);
+      if (word == message_calm) want_hurry(false);
+    }
+    hurry_wanted_ = false;
+    hurry_timer_.cancel();
+    container_.groups.lift_cpu_quota();
+  }
+
+  void want_hurry(bool wanted) {
+    hurry_wanted_ = wanted;
+    hurry_timer_.cancel();
+    if (wanted) {
+      hurry_at(next_hurry_);
+    } else {
+      end_hurry();
+    }
+  }
+
+  void hurry_at(Clock::time_point start) {
+    hurry_timer_.expires_at(start);
+    hurry_timer_.async_wait([this](const boost::system::error_code& error) {
+      // A handler that is due already is not cancelled.
+      if (error || !hurry_wanted_) return;
+      hurry_began_ = Clock::now();
+      container_.groups.lift_cpu_quota();
+      hurry_timer_.expires_after(longest_hurry);
+      hurry_timer_.async_wait([this](const boost::system::error_code& cancelled) {
+        if (cancelled || !hurry_wanted_) return;
+        end_hurry();
+        hurry_at(next_hurry_);
+      });
+    });
+  }
+
+  // What lives on in there must not make its whole life a hurry.
+  void end_hurry() {
+    if (!hurry_began_) return;
+    const auto now = Clock::now();
+    next_hurry_ = now + (now - *hurry_began_) * 2;
+    hurry_began_.reset();
+    container_.groups.restore_cpu_quota();
   }
 
   [[nodiscard]] std::string whole_memory_events() const {
@@ -191,7 +256,6 @@ struct Supervisor::State {
   }
 
   awaitable<void> watch_disk(std::uint64_t limit) {
-    using Clock = std::chrono::steady_clock;
     auto pause = std::chrono::duration_cast<Clock::duration>(std::chrono::milliseconds(500));
     for (;;) {
       disk_timer_.expires_after(pause);
@@ -217,6 +281,11 @@ struct Supervisor::State {
   asio::signal_set signals_;
   Descriptor process_;
   asio::steady_timer disk_timer_;
+  Descriptor link_;
+  asio::steady_timer hurry_timer_;
+  bool hurry_wanted_ = false;
+  std::optional<Clock::time_point> hurry_began_;
+  Clock::time_point next_hurry_;
   Ending ending_;
 };
 

@@ -95,6 +95,12 @@ test("connections: set, list, remove", async () => {
   expect((await itx("connections list")).stdout).toBe("github\tacme\t/secrets/github\n");
   expect((await itx("connections rm acme")).status).toBe(0);
   expect((await itx("connections list")).stdout).toBe("");
+  const again = await itx("connections rm acme");
+  expect(again).toMatchObject({
+    status: 1,
+    stdout: "",
+    stderr: expect.stringContaining("there is no github connection acme"),
+  });
   await itx("secrets rm github");
 });
 
@@ -162,6 +168,11 @@ test("secrets take material from standard input only, and never show it", async 
   expect(bad.status).toBe(2);
   expect(bad.stderr).not.toContain("wk-123");
   expect((await itx("secrets rm weather")).status).toBe(0);
+  const again = await itx("--json secrets rm weather");
+  expect(again).toMatchObject({ status: 1, stdout: "" });
+  expect(JSON.parse(again.stderr)).toMatchObject({
+    error: { code: "secret_not_found", message: "there is no secret /secrets/weather" },
+  });
 });
 
 test("egress: show, set from standard input, test a request without sending it", async () => {

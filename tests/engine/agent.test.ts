@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Agent } from "./agent_client.ts";
 
@@ -143,6 +144,21 @@ describe("sessions", () => {
     while (existsSync(`/proc/${Number(stdout)}`)) await new Promise((resolve) => setImmediate(resolve));
     expect((await agent.exec("echo a", { sessionId: "idle" })).code).toBe("SESSION_TERMINATED");
     expect((await agent.exec("echo a", { sessionId: "idle" })).stdout).toBe("a\n");
+  });
+
+  test("a shell that has become another program is ended, and reported like any other that ended", async () => {
+    // The kernel lets go of the old program's descriptors when the new one runs, so that one says that it does.
+    const program = "exec sh -c '> became; exec sleep 41.5' 198<&- 199>&-";
+    const { stdout } = await agent.exec(`trap "${program}" USR1; echo $$`, { sessionId: "becomes" });
+    process.kill(Number(stdout), "SIGUSR1");
+    const became = join(agent.workspace, "became");
+    while (!existsSync(became)) await new Promise((resolve) => setImmediate(resolve));
+    expect(await agent.exec("echo a", { sessionId: "becomes" })).toMatchObject({
+      code: "SESSION_TERMINATED",
+      context: { sessionId: "becomes", exitCode: 137 },
+    });
+    expect(existsSync(`/proc/${Number(stdout)}`)).toBe(false);
+    expect((await agent.exec("echo a", { sessionId: "becomes" })).stdout).toBe("a\n");
   });
 
   test("a session that is deleted under a command ends it with a typed error", async () => {

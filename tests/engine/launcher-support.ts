@@ -167,27 +167,35 @@ export class TestContainer {
     return socket;
   }
 
-  async exec(command: string, sessionId = "test"): Promise<ExecResult> {
+  /** The agent's answer to a request, whatever its status. */
+  async call(method: "POST" | "DELETE", path: string, body: object = {}): Promise<Record<string, unknown>> {
     const socket = await this.connect();
-    const body = JSON.stringify({ command, sessionId });
+    const content = JSON.stringify(body);
     const sent = request({
       createConnection: () => socket,
-      path: "/api/execute",
-      method: "POST",
+      path,
+      method,
       headers: {
         "content-type": "application/json",
-        "content-length": Buffer.byteLength(body),
+        "content-length": Buffer.byteLength(content),
         connection: "close",
       },
     });
-    sent.end(body);
+    sent.end(content);
     const [response] = await once(sent, "response");
     let text = "";
     for await (const chunk of response) text += chunk;
     socket.destroy();
-    const result = JSON.parse(text);
-    if (typeof result.exitCode !== "number") throw new Error(`exec: ${text}`);
-    return result;
+    return JSON.parse(text);
+  }
+
+  async exec(command: string, sessionId = "test"): Promise<ExecResult> {
+    const { exitCode, stdout, stderr, ...rest } = await this.call("POST", "/api/execute", {
+      command,
+      sessionId,
+    });
+    if (typeof exitCode !== "number") throw new Error(`exec: ${JSON.stringify(rest)}`);
+    return { exitCode, stdout: String(stdout), stderr: String(stderr) };
   }
 
   /** Standard output of a command that must succeed. */

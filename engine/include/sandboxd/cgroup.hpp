@@ -48,6 +48,11 @@ class ContainerGroups {
   [[nodiscard]] bool limits_cpu() const { return limits_cpu_; }
   /// File with an `oom_kill N` line for the commands, or empty.
   [[nodiscard]] const std::string& memory_events() const { return memory_events_; }
+  /// Lets the commands run without their quota, each container's weight aside: killed ones need a turn on a
+  /// processor to end, and a thousand would wait minutes for a sixteenth of one. The other call takes it
+  /// back.
+  void lift_cpu_quota();
+  void restore_cpu_quota();
   void remove();
 
  private:
@@ -62,6 +67,8 @@ class ContainerGroups {
   Fd service_procs_;
   std::string memory_events_;
   std::string process_count_;
+  std::string cpu_quota_;     ///< the file of the commands' quota, or empty
+  std::string lifted_quota_;  ///< what it held, while it is lifted
   bool limits_pids_ = false;
   bool limits_cpu_ = false;
 };

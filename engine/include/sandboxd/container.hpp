@@ -28,6 +28,9 @@ inline constexpr std::string_view message_go_service = " service";  ///< the gro
 inline constexpr std::string_view message_prepared = "prepared";
 inline constexpr std::string_view message_starting = "starting";
 inline constexpr std::string_view message_ready = "ready";
+// Afterwards the agent says when it waits for killed commands to end, and when no longer.
+inline constexpr std::string_view message_hurry = "hurry";
+inline constexpr std::string_view message_calm = "calm";
 
 /// Runs in a fresh child in its own namespaces; never returns.
 [[noreturn]] void run_container(const ContainerPlan& plan, Fd launcher);

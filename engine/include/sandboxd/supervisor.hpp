@@ -20,7 +20,8 @@ struct Supervised {
   ContainerGroups groups;
   Scratch scratch;
   NetworkSockets sockets;
-  Fd runtime;  ///< directory of the sockets
+  Fd runtime;      ///< directory of the sockets
+  Fd link = Fd();  ///< to the container's first process, which holds the other end for as long as it lives
   pid_t pid = -1;
 };
 

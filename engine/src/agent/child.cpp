@@ -138,7 +138,7 @@ void Child::terminate() {
   if (terminating_) return;
   terminating_ = true;
   runtime_.detach([](std::shared_ptr<Child> self) -> Task<void> {
-    co_await self->runtime_.terminate({self->pid_, true, 0}, nullptr);
+    co_await self->runtime_.terminate({self->pid_, true, 0});
     self->terminating_ = false;
     self->changed_->notify();
   }(shared_from_this()));

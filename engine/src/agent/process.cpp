@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMemoryLimit = std::size_t{256} << 10U;
 constexpr std::size_t kMostFinished = 500;
-constexpr auto kKillWait = std::chrono::milliseconds(6000);
+constexpr auto kKillWait = std::chrono::milliseconds(11000);
 
 UniqueFd anonymous_file() {
   for (const char* folder : {"/var/tmp", "/tmp"}) {

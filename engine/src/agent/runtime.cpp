@@ -163,7 +163,10 @@ Task<void> Runtime::run_blocking(const std::function<void()>& function) {
 }
 
 Result<pid_t> Runtime::start(const SpawnRequest& request, std::function<void(int)> on_exit) {
-  SpawnLimits limits{config_.command_cgroup_fds, 0, config_.disk_reserve};
+  // Where each has at least a thirtieth of the commands' time, the wait for a turn is a short one.
+  constexpr std::uint64_t kCrowd = 32;
+  const bool crowded = counted_processes().value_or(0) > kCrowd;
+  SpawnLimits limits{config_.command_cgroup_fds, crowded, 0, config_.disk_reserve};
   if (config_.process_count_fd < 0) limits.processes = config_.process_limit;
   if (request.service) {
     const bool grouped = config_.service_cgroup_fd >= 0;
@@ -174,23 +177,25 @@ Result<pid_t> Runtime::start(const SpawnRequest& request, std::function<void(int
   return pid;
 }
 
+std::optional<std::uint64_t> Runtime::counted_processes() const {
+  if (config_.process_count_fd < 0) return std::nullopt;
+  std::array<char, 24> text{};
+  std::uint64_t count = 0;
+  const ssize_t size = ::pread(config_.process_count_fd, text.data(), text.size(), 0);
+  if (size > 0) std::from_chars(text.data(), text.data() + size, count);
+  return count;
+}
+
 bool Runtime::full() const {
   // A shell that runs a pipeline needs more than one.
   constexpr std::uint64_t kFew = 2;
   const std::uint64_t limit = config_.process_limit;
   if (limit == 0) return false;
-  std::uint64_t count = 0;
-  if (config_.process_count_fd >= 0) {
-    std::array<char, 24> text{};
-    const ssize_t size = ::pread(config_.process_count_fd, text.data(), text.size(), 0);
-    if (size > 0) std::from_chars(text.data(), text.data() + size, count);
-  } else {
-    // The whole machine's number costs nothing; where it is small enough, so is ours.
-    struct sysinfo machine {};
-    if (::sysinfo(&machine) != 0 || machine.procs + kFew < limit) return false;
-    count = count_threads();
-  }
-  return count + kFew > limit;
+  if (const auto count = counted_processes()) return *count + kFew > limit;
+  // The whole machine's number costs nothing; where it is small enough, so is ours.
+  struct sysinfo machine {};
+  if (::sysinfo(&machine) != 0 || machine.procs + kFew < limit) return false;
+  return count_threads() + kFew > limit;
 }
 
 AgentError Runtime::no_room() const {
@@ -259,17 +264,44 @@ std::map<std::string, std::string> Runtime::base_env() const {
   return env;
 }
 
-Task<void> Runtime::terminate(ProcessTree tree, std::function<bool()> gone) {
+Task<void> Runtime::terminate(ProcessTree tree) {
   constexpr auto kGrace = std::chrono::milliseconds(2000);
-  constexpr auto kGiveUp = std::chrono::milliseconds(5000);
-  const auto begun = Clock::now();
+  const auto until = Clock::now() + kGrace;
   auto pause = std::chrono::milliseconds(5);
-  while (Clock::now() - begun < kGiveUp) {
-    const int signal = Clock::now() - begun < kGrace ? SIGTERM : SIGKILL;
-    if ((gone && gone()) || signal_tree(tree, signal) == 0) co_return;
+  while (Clock::now() < until) {
+    if (signal_tree(tree, SIGTERM) == 0) co_return;
     co_await sleep(pause);
     pause = std::min(pause * 2, std::chrono::milliseconds(100));
   }
+  co_await exterminate(tree);
+}
+
+Task<void> Runtime::exterminate(ProcessTree tree) {
+  constexpr auto kGiveUp = std::chrono::milliseconds(8000);
+  const auto until = Clock::now() + kGiveUp;
+  auto pause = std::chrono::milliseconds(1);
+  TreeKiller killer(tree);
+  std::optional<Hurry> hurry;
+  while (Clock::now() < until) {
+    const auto look = killer.kill();
+    if (look.alive == 0) co_return;
+    // As long as some of them still start others, their quota is what keeps them from getting ahead.
+    if (look.found_more) {
+      hurry.reset();
+      pause = std::chrono::milliseconds(1);
+    } else if (!hurry) {
+      hurry.emplace(*this);
+    }
+    co_await sleep(pause);
+    pause = std::min(pause * 2, std::chrono::milliseconds(100));
+  }
+}
+
+void Runtime::hurry(int change) {
+  const bool before = hurries_ > 0;
+  hurries_ += change;
+  const bool now = hurries_ > 0;
+  if (before != now && config_.hurry) config_.hurry(now);
 }
 
 std::vector<std::string> env_list(const std::map<std::string, std::string>& env) {

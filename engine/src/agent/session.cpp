@@ -232,15 +232,15 @@ Task<Result<CommandResult>> Session::run(const ExecRequest& request, Cancellatio
   running_ = ++commands_;
   running_since_ = boot_ticks();
   command_ended_ = false;
-  if (auto sent = send(std::to_string(slot_) + "\n"); !sent && alive_)
-    co_return fail(std::move(sent.error()));
+  // Nobody reads the commands any more: the shell has been killed, or has become another program.
+  if (!send(std::to_string(slot_) + "\n")) co_await kill_shell();
 
   constexpr std::size_t kOutputLimit = CommandLimits{}.output_bytes;
   const auto guard = cancellation.on_cancel([this] { changed_->notify(); });
   std::optional<Clock::time_point> deadline;
   if (request.timeout) deadline = Clock::now() + *request.timeout;
   CommandResult result;
-  StarvationWatch watch(pid_);
+  StarvationWatch watch(pid_, running_since_);
   bool starved = false;
   bool too_large = false;
   std::optional<int> status;
@@ -254,7 +254,7 @@ Task<Result<CommandResult>> Session::run(const ExecRequest& request, Cancellatio
     starved = starved || (!stopping_ && watch.starved());
     if (!stopping_ && (late || too_large || starved || cancellation.fired())) {
       result.timed_out = late;
-      start_stop(running_since_);
+      start_stop(running_since_, starved);
     }
     const auto until = deadline ? std::min(*deadline, watch.next()) : watch.next();
     co_await changed_->wait_until(stopping_ ? std::nullopt : std::optional(until));
@@ -307,32 +307,40 @@ Task<void> Session::settle_output(Channel& channel, CommandResult& result) {
   ++slot_;
 }
 
-void Session::start_stop(std::uint64_t since) {
+void Session::start_stop(std::uint64_t since, bool starved) {
   stopping_ = true;
-  runtime_.detach([](std::shared_ptr<Session> self, std::uint64_t start) -> Task<void> {
-    co_await self->stop_command(start);
-  }(shared_from_this(), since));
+  runtime_.detach([](std::shared_ptr<Session> self, std::uint64_t start, bool hopeless) -> Task<void> {
+    co_await self->stop_command(start, hopeless);
+  }(shared_from_this(), since, starved));
 }
 
 /// Ends what the command has started, and the shell itself when it does not come back by that. No other
-/// command begins before this is through: it could not tell their processes apart.
-Task<void> Session::stop_command(std::uint64_t since) {
+/// command begins before this is through: it could not tell their processes apart. What is starved would not
+/// get to hear a request to end.
+Task<void> Session::stop_command(std::uint64_t since, bool starved) {
   const ProcessTree tree{pid_, false, since};
   const auto give_up = Clock::now() + kStopLimit;
   while (true) {
-    co_await runtime_.terminate(tree, nullptr);
+    if (starved) co_await runtime_.exterminate(tree);
+    if (!starved) co_await runtime_.terminate(tree);
     const auto until = Clock::now() + kShellGrace;
     while (!command_ended_ && alive_ && Clock::now() < until) co_await changed_->wait_until(until);
     if (command_ended_ || !alive_) break;
     // The shell goes on with the rest of the command, or is in a loop of its own.
     if (signal_tree(tree, 0) != 0 && Clock::now() < give_up) continue;
-    ::kill(pid_, SIGKILL);
-    while (alive_) co_await changed_->wait();
+    co_await kill_shell();
     break;
   }
   signal_tree(tree, SIGKILL);
   stopping_ = false;
   changed_->notify();
+}
+
+Task<void> Session::kill_shell() {
+  if (!alive_) co_return;
+  const Runtime::Hurry hurry(runtime_);
+  ::kill(pid_, SIGKILL);
+  while (alive_) co_await changed_->wait();
 }
 
 Task<std::map<std::string, std::string>> Session::environment() {
@@ -381,9 +389,8 @@ void Session::destroy() {
   destroyed_ = true;
   if (const auto child = direct_.lock()) child->terminate();
   if (alive_ && pid_ != 0) {
-    if (running_ != 0) {
-      signal_tree({pid_, false, running_since_}, SIGKILL);
-    }
+    const ProcessTree tree{pid_, false, running_since_};
+    if (running_ != 0 && signal_tree(tree, SIGKILL) != 0) runtime_.detach(runtime_.exterminate(tree));
     ::kill(pid_, SIGKILL);
   }
   changed_->notify();

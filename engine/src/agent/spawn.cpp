@@ -5,6 +5,7 @@
 #include <grp.h>
 #include <linux/close_range.h>
 #include <sys/ioctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -33,12 +34,13 @@ struct ChildPlan {
   const char* cwd = nullptr;
   const std::pair<int, int>* fds = nullptr;
   std::size_t fd_count = 0;
-  const int* cgroups = nullptr;
-  std::size_t cgroup_count = 0;
+  std::span<const int> cgroups;
   rlim_t processes = 0;
   bool drop_groups = false;
   int null_fd = -1;
   bool controlling_terminal = false;
+  bool join_late = false;
+  volatile bool traced = false;
   volatile int error_number = 0;
   volatile Stage stage = Stage::none;
 };
@@ -70,6 +72,44 @@ void child_descriptors(ChildPlan& plan) {
   }
 }
 
+// Best effort: a group that is gone must not keep commands from running.
+void join_groups(std::span<const int> cgroups, pid_t pid) {
+  std::array<char, 24> text{};
+  char* end = std::to_chars(text.data(), text.data() + text.size() - 1, pid).ptr;
+  *end++ = '\n';
+  for (const int group : cgroups)
+    (void)!::write(group, text.data(), static_cast<std::size_t>(end - text.data()));
+}
+
+// A traced child stops when it has its program and before that runs. It joins the groups only there: in a
+// group of a thousand that share a fraction of a processor, its turn to go on and call exec would come after
+// half a minute, and until it has done so the agent stands still. Signals wait until then, since each would
+// stop it before.
+void ask_to_be_traced(ChildPlan& plan) {
+  sigset_t all;
+  ::sigfillset(&all);
+  ::sigdelset(&all, SIGTRAP);
+  ::sigprocmask(SIG_SETMASK, &all, nullptr);
+  plan.traced = ::ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) == 0;
+  if (plan.traced) return;
+  join_groups(plan.cgroups, 0);
+  ::sigemptyset(&all);
+  ::sigprocmask(SIG_SETMASK, &all, nullptr);
+}
+
+void release_into_groups(pid_t pid, const ChildPlan& plan) {
+  siginfo_t info{};
+  while (::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WSTOPPED | WNOWAIT) < 0 && errno == EINTR) {
+  }
+  // Whoever killed it in between: its end is for the loop to collect.
+  if (info.si_code != CLD_TRAPPED) return;
+  join_groups(plan.cgroups, pid);
+  const std::uint64_t no_signals = 0;
+  ::ptrace(PTRACE_SETSIGMASK, pid, sizeof no_signals, &no_signals);
+  const long pending = info.si_status == SIGTRAP ? 0 : info.si_status;
+  ::ptrace(PTRACE_DETACH, pid, nullptr, pending);
+}
+
 [[noreturn]] void child(ChildPlan& plan) {
   struct sigaction action {};
   action.sa_handler = SIG_DFL;
@@ -78,10 +118,7 @@ void child_descriptors(ChildPlan& plan) {
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::setsid();
-  for (std::size_t index = 0; index < plan.cgroup_count; ++index) {
-    // Best effort: a group that is gone must not keep commands from running.
-    if (::write(plan.cgroups[index], "0\n", 2) < 0) continue;
-  }
+  if (!plan.join_late) join_groups(plan.cgroups, 0);
   // The library's setgroups would stop threads of the agent, whose memory this still is.
   if (plan.drop_groups && ::syscall(SYS_setgroups, 0, nullptr) < 0) child_fail(plan, Stage::groups);
   const rlimit processes{plan.processes, plan.processes};
@@ -91,6 +128,7 @@ void child_descriptors(ChildPlan& plan) {
   child_descriptors(plan);
   if (plan.controlling_terminal && ::ioctl(0, TIOCSCTTY, 0) < 0) child_fail(plan, Stage::terminal);
   if (plan.cwd != nullptr && ::chdir(plan.cwd) < 0) child_fail(plan, Stage::cwd);
+  if (plan.join_late) ask_to_be_traced(plan);
   ::execve(plan.argv[0], const_cast<char* const*>(plan.argv), const_cast<char* const*>(plan.env));
   child_fail(plan, Stage::exec);
 }
@@ -182,15 +220,18 @@ Result<pid_t> spawn(const SpawnRequest& request, const SpawnLimits& limits) {
   plan.cwd = request.cwd.empty() ? nullptr : request.cwd.c_str();
   plan.fds = request.fds.data();
   plan.fd_count = request.fds.size();
-  plan.cgroups = limits.cgroup_fds.data();
-  plan.cgroup_count = limits.cgroup_fds.size();
+  plan.cgroups = limits.cgroup_fds;
+  plan.join_late = limits.crowded && !limits.cgroup_fds.empty();
   plan.processes = limits.processes;
   plan.drop_groups = limits.drop_groups;
   plan.null_fd = null_device();
   plan.controlling_terminal = request.controlling_terminal;
   const pid_t pid = fork_child(plan);
   if (pid < 0) return fail(file_error(errno, "cannot start a process", request.argv[0], "process.start"));
-  if (plan.error_number == 0) return pid;
+  if (plan.error_number == 0) {
+    if (plan.traced) release_into_groups(pid, plan);
+    return pid;
+  }
   ::waitpid(pid, nullptr, 0);
   const int number = plan.error_number;
   if (plan.stage == Stage::cwd) {
@@ -235,21 +276,27 @@ std::vector<ProcessEntry> live_tree(const ProcessTree& tree) {
   std::unordered_multimap<pid_t, pid_t> children;
   for (const auto& entry : processes) children.emplace(entry.parent, entry.pid);
   std::unordered_set<pid_t> members;
+  std::unordered_map<pid_t, const ProcessEntry*> by_pid;
+  for (const auto& entry : processes) by_pid.emplace(entry.pid, &entry);
   std::vector<pid_t> open = {tree.root};
   for (const auto& entry : processes) {
-    if (entry.session == tree.root && entry.pid != tree.root) open.push_back(entry.pid);
+    if (!tree.orphans || entry.session != tree.root || entry.pid == tree.root) continue;
+    const auto parent = by_pid.find(entry.parent);
+    if (parent == by_pid.end() || parent->second->session != tree.root) open.push_back(entry.pid);
   }
   while (!open.empty()) {
     const pid_t pid = open.back();
     open.pop_back();
-    if (!members.insert(pid).second) continue;
+    const auto entry = by_pid.find(pid);
+    const bool too_old = entry != by_pid.end() && entry->second->start < tree.started_at_or_after;
+    if ((too_old && pid != tree.root) || !members.insert(pid).second) continue;
     const auto [first, last] = children.equal_range(pid);
     for (auto child = first; child != last; ++child) open.push_back(child->second);
   }
   std::vector<ProcessEntry> alive;
   for (const auto& entry : processes) {
     if (!members.contains(entry.pid) || entry.state == 'Z' || entry.state == 'X') continue;
-    if (entry.pid == tree.root ? !tree.include_root : entry.start < tree.started_at_or_after) continue;
+    if (entry.pid == tree.root && !tree.include_root) continue;
     if (entry.pid <= 1 || entry.pid == ::getpid()) continue;
     alive.push_back(entry);
   }
@@ -258,9 +305,9 @@ std::vector<ProcessEntry> live_tree(const ProcessTree& tree) {
 
 }  // namespace
 
-std::vector<pid_t> tree_members(const ProcessTree& tree) {
-  std::vector<pid_t> out;
-  for (const auto& entry : live_tree(tree)) out.push_back(entry.pid);
+std::vector<TreeMember> tree_members(const ProcessTree& tree) {
+  std::vector<TreeMember> out;
+  for (const auto& entry : live_tree(tree)) out.push_back({entry.pid, entry.state == 'R'});
   return out;
 }
 
@@ -272,6 +319,16 @@ std::size_t signal_tree(const ProcessTree& tree, int signal) {
     if (signal != SIGKILL && entry.state == 'T') ::kill(entry.pid, SIGCONT);
   }
   return alive.size();
+}
+
+TreeKiller::Look TreeKiller::kill() {
+  Look look;
+  for (const auto& entry : live_tree(tree_)) {
+    ::kill(entry.pid, SIGKILL);
+    ++look.alive;
+    look.found_more = doomed_.insert(entry.pid).second || look.found_more;
+  }
+  return look;
 }
 
 std::uint64_t boot_ticks() {

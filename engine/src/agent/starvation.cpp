@@ -14,20 +14,20 @@
 namespace sandboxd::agent {
 namespace {
 
-constexpr int kStarvedSteps = 6;
+/// Points at which a command is starved: one for a step with next to nothing, more for one without hope.
+constexpr int kStarved = 12;
+constexpr int kHopeless = 4;
+/// More than anybody runs on purpose where each gets less than a thousandth of a processor.
+constexpr std::uint64_t kCrowd = 64;
 
-/// The two first numbers of /proc/<pid>/schedstat.
-bool read_account(pid_t pid, std::uint64_t& ran, std::uint64_t& waited) {
+/// The first number of /proc/<pid>/schedstat: nanoseconds on a processor.
+bool read_ran(pid_t pid, std::uint64_t& ran) {
   const std::string path = "/proc/" + std::to_string(pid) + "/schedstat";
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) return false;
   std::array<char, 128> text{};
   const ssize_t size = ::read(fd.get(), text.data(), text.size());
-  if (size <= 0) return false;
-  const char* end = text.data() + size;
-  const auto first = std::from_chars(text.data(), end, ran);
-  if (first.ec != std::errc() || first.ptr == end) return false;
-  return std::from_chars(first.ptr + 1, end, waited).ec == std::errc();
+  return size > 0 && std::from_chars(text.data(), text.data() + size, ran).ec == std::errc();
 }
 
 }  // namespace
@@ -36,31 +36,32 @@ bool StarvationWatch::starved() {
   const auto now = Clock::now();
   if (now < next_) return false;
   next_ = now + kStep;
-  std::map<pid_t, Account> accounts;
-  Account sum;
-  for (const pid_t pid : tree_members({root_, true, 0})) {
-    Account account;
-    if (!read_account(pid, account.ran, account.waited)) continue;
-    const auto before = accounts_.find(pid);
-    const Account base = before == accounts_.end() ? Account{} : before->second;
-    sum.ran += account.ran - base.ran;
-    sum.waited += account.waited - base.waited;
-    accounts[pid] = account;
+  std::map<pid_t, std::uint64_t> ran;
+  std::uint64_t sum = 0;
+  // Whether one wants to run is asked of its state: a kernel may count a time in which its group has used up
+  // its quota as neither waiting nor running.
+  bool wants = false;
+  for (const auto& [pid, runnable] : tree_members(tree_)) {
+    std::uint64_t total = 0;
+    if (!read_ran(pid, total)) continue;
+    const auto before = ran_.find(pid);
+    const bool unknown = before == ran_.end() && pid == tree_.root;
+    sum += unknown ? 0 : total - (before == ran_.end() ? 0 : before->second);
+    wants = wants || runnable;
+    ran[pid] = total;
   }
-  const bool first = accounts_.empty();
-  accounts_ = std::move(accounts);
-  // At least one process wanted to run nearly all the time, and all of them together ran for 25 ms of five
-  // seconds.
+  ran_ = std::move(ran);
   const auto step = static_cast<std::uint64_t>(std::chrono::nanoseconds(kStep).count());
-  steps_ = !first && sum.waited > step / 10 * 8 && sum.ran < step / 200 ? steps_ + 1 : 0;
-  return steps_ >= kStarvedSteps;
+  const bool hopeless = sum < step / 1000 && wants && count_threads() > kCrowd;
+  const int points = hopeless ? kHopeless : 1;
+  score_ = wants && sum < step / 200 ? score_ + points : 0;
+  return score_ >= kStarved;
 }
 
 AgentError starved_error() {
   const auto count = count_threads();
   AgentError error{"RESOURCE_BUSY",
-                   "The command got next to no processor time for half a minute and was "
-                   "ended: the sandbox runs " +
+                   "The command got next to no processor time and was ended: the sandbox runs " +
                        std::to_string(count) + " processes and threads"};
   error.context = {{"resource", "cpu"}, {"processes", count}};
   error.operation = "command.execute";

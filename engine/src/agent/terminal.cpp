@@ -130,7 +130,7 @@ void Terminal::end() {
   // As when a terminal's window is closed.
   signal_tree({pid_, true, 0}, SIGHUP);
   runtime_.detach([](std::shared_ptr<Terminal> self) -> Task<void> {
-    co_await self->runtime_.terminate({self->pid_, true, 0}, nullptr);
+    co_await self->runtime_.terminate({self->pid_, true, 0});
   }(shared_from_this()));
 }
 

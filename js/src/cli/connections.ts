@@ -1,5 +1,6 @@
 /** `itx connections`: accounts whose secrets the project's sandboxes may use. */
 import { Command } from "commander";
+import { nothingToRemove } from "./errors.ts";
 import { printResult, printRows } from "./output.ts";
 import { withItx } from "./target.ts";
 
@@ -33,6 +34,8 @@ export function connectionsCommand(): Command {
     .argument("<name>")
     .action(async (name: string, _options: unknown, command: Command) =>
       withItx(command, async (itx, { json }) => {
+        const known = (await itx.connections.list()).some((c) => c.kind === "github" && c.name === name);
+        if (!known) throw nothingToRemove("not_found", `github connection ${name}`, { kind: "github", name });
         await itx.connections.delete({ kind: "github", name });
         printResult(`github ${name} disconnected`, { kind: "github", name }, json);
       }),

@@ -1,5 +1,6 @@
 /** How a refusal reaches a person, and a script. */
 import color from "picocolors";
+import { SandboxError } from "../core/error.ts";
 
 /** Ends the command with a status that is its result, not a failure to be reported. */
 export class ExitStatus extends Error {
@@ -8,6 +9,11 @@ export class ExitStatus extends Error {
     super(`exit status ${status}`);
     this.status = status;
   }
+}
+
+/** What a person asked to remove and is not there: most likely a name that was mistyped. */
+export function nothingToRemove(code: string, what: string, details: Record<string, unknown>): SandboxError {
+  return new SandboxError({ code, message: `there is no ${what}`, details, status: 404, retryable: false });
 }
 
 /** How capnweb and the runtime say that the other side went away in the middle. */

@@ -1,6 +1,7 @@
 /** `itx secrets`: material comes from standard input only, so that it is in no history and no process list. */
 import { text } from "node:stream/consumers";
 import { Command } from "commander";
+import { nothingToRemove } from "./errors.ts";
 import { printResult, printRows } from "./output.ts";
 import { withItx } from "./target.ts";
 
@@ -49,8 +50,12 @@ export function secretsCommand(): Command {
     .argument("<name>")
     .action(async (name: string, _options: unknown, command: Command) =>
       withItx(command, async (itx, { json }) => {
-        await itx.secrets.get(secretPath(name)).delete();
-        printResult(`${secretPath(name)} deleted`, { path: secretPath(name) }, json);
+        const path = secretPath(name);
+        const known = (await itx.secrets.list()).some((secret) => secret.path === path);
+        // Deleted either way: a deletion that was interrupted may have left material behind.
+        await itx.secrets.get(path).delete();
+        if (!known) throw nothingToRemove("secret_not_found", `secret ${path}`, { path });
+        printResult(`${path} deleted`, { path }, json);
       }),
     );
   return secrets;

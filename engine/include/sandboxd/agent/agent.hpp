@@ -35,6 +35,8 @@ struct AgentConfig {
   int process_count_fd = -1;
   /// The agent has a group that may use the disk's reserve; commands must not have it.
   bool disk_reserve = false;
+  /// Asks for processor time beyond the commands' quota while killed commands have yet to end.
+  std::function<void(bool begins)> hurry;
   /// Told about every reaped process that the agent did not start itself.
   std::function<void(pid_t, int)> on_foreign_exit;
 };

@@ -172,16 +172,38 @@ class Runtime {
     co_return std::move(*out);
   }
 
-  /// TERM to the tree, KILL two seconds later, until nothing of it is alive; `gone` may end the wait early.
-  Task<void> terminate(ProcessTree tree, std::function<bool()> gone);
+  /// TERM to the tree, KILL two seconds later, until nothing of it is alive.
+  Task<void> terminate(ProcessTree tree);
+  /// KILL to the tree, and to what it starts meanwhile, until nothing of it is alive.
+  Task<void> exterminate(ProcessTree tree);
+
+  /// While one of these is held, commands get processor time beyond their quota, so that killed ones can end.
+  class Hurry {
+   public:
+    explicit Hurry(Runtime& runtime) : runtime_(&runtime) { runtime_->hurry(1); }
+    Hurry(Hurry&& other) noexcept : runtime_(std::exchange(other.runtime_, nullptr)) {}
+    Hurry& operator=(Hurry&&) = delete;
+    Hurry(const Hurry&) = delete;
+    Hurry& operator=(const Hurry&) = delete;
+    ~Hurry() {
+      if (runtime_ != nullptr) runtime_->hurry(-1);
+    }
+
+   private:
+    Runtime* runtime_;
+  };
 
  private:
   struct Impl;
   Task<void> run_blocking(const std::function<void()>& function);
+  void hurry(int change);
+  /// How many processes and threads commands have, where a control group counts them.
+  [[nodiscard]] std::optional<std::uint64_t> counted_processes() const;
 
   const AgentConfig& config_;
   std::unique_ptr<Impl> impl_;
   std::map<pid_t, std::function<void(int)>> exits_;
+  int hurries_ = 0;
 };
 
 std::vector<std::string> env_list(const std::map<std::string, std::string>& env);

@@ -75,8 +75,10 @@ class Session : public std::enable_shared_from_this<Session> {
   Result<void> send(const std::string& line);
   Result<void> write_script(const ExecRequest& request);
   Task<void> settle_output(Channel& channel, CommandResult& result);
-  Task<void> stop_command(std::uint64_t since);
-  void start_stop(std::uint64_t since);
+  Task<void> stop_command(std::uint64_t since, bool starved);
+  /// Ends the shell and waits until it is reaped.
+  Task<void> kill_shell();
+  void start_stop(std::uint64_t since, bool starved);
   Task<Result<CommandResult>> run(const ExecRequest& request, Cancellation& cancellation);
   [[nodiscard]] std::optional<int> take_status();
   [[nodiscard]] AgentError destroyed_error() const;

@@ -10,6 +10,12 @@ interface ExecSettings {
   onComplete?: (result: object) => void;
 }
 
+/**
+ * The shell keeps a deadline only while it can start the programs that it needs for it. Beyond this, the container's server ends the
+ * command itself: among a thousand processes there may be no turn on the processor and no room for one more.
+ */
+const BACKSTOP_MS = 10_000;
+
 type ExecMethod = (this: Guarded, command: string, ...rest: unknown[]) => Promise<unknown>;
 
 /** Each method of the SDK that runs a command, and where its options stand behind the command. */
@@ -110,6 +116,7 @@ async function runTimed(
   const passed = [...rest];
   passed[position] = {
     ...settings,
+    timeout: timeout + BACKSTOP_MS,
     ...(onComplete !== undefined && { onComplete: (result: object) => onComplete({ ...result, command }) }),
   };
   const text = withDeadline(command, timeout, crypto.randomUUID());
