@@ -77,22 +77,6 @@ Result<std::shared_ptr<Session>> Session::open(Runtime& runtime, SessionOptions 
   return session;
 }
 
-bool Session::become(const SessionOptions& options) {
-  if (!alive_) return false;
-  struct stat here {};
-  struct stat wanted {};
-  const std::string& cwd = options.cwd.empty() ? runtime_.config().workspace : options.cwd;
-  const std::string link = "/proc/" + std::to_string(pid_) + "/cwd";
-  if (::stat(link.c_str(), &here) < 0 || ::stat(cwd.c_str(), &wanted) < 0) return false;
-  if (here.st_dev != wanted.st_dev || here.st_ino != wanted.st_ino) return false;
-  for (const auto& [name, value] : options.env) {
-    const auto known = known_env_.find(name);
-    if (known == known_env_.end() || known->second != value) return false;
-  }
-  options_ = options;
-  return true;
-}
-
 Result<void> Session::make_channel_files() {
   ::mkdir(runtime_.config().run_directory.c_str(), 0700);
   if (::mkdir(directory_.c_str(), 0700) < 0 && errno != EEXIST) {
