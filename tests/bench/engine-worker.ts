@@ -40,6 +40,8 @@ export class Sandbox extends EngineSandbox<BenchEnv> {
         this.#archive ??= (await (await kept())?.arrayBuffer()) ?? null;
         return (await bucket.put("bench", this.#archive))?.size;
       }
+      case "end":
+        return await this.destroy();
       case "restore":
         if (this.#backup === null) throw new Error("there is no backup yet");
         return await this.restoreBackup(this.#backup);
@@ -59,6 +61,6 @@ export default {
     const engine = engineEntry(request, env, ctx);
     if (engine !== null) return engine;
     const query = Object.fromEntries(new URL(request.url).searchParams);
-    return Response.json(await env.Sandbox.getByName("bench").bench(query));
+    return Response.json((await env.Sandbox.getByName(query.name ?? "bench").bench(query)) ?? null);
   },
 } satisfies ExportedHandler<BenchEnv>;

@@ -2,8 +2,8 @@
  * `npm run bench:engine`: create to first exec, a warm exec, files, backups and an idle sandbox's memory, each beside its floor:
  * a shell that the host spawns, the SDK's own client against a bare server in the same sandbox, and squashfs-tools by hand there.
  */
-import { execFile } from "node:child_process";
-import { promisify } from "node:util";
+import { fork } from "node:child_process";
+import { once } from "node:events";
 import { pssOfSandboxes } from "../soak/many.ts";
 import { startTestServer } from "../support/server.ts";
 import { startStockServer } from "../support/stock-server.ts";
@@ -30,7 +30,20 @@ require("node:http").createServer((request, response) => {
   });
 }).listen(${barePort}, "127.0.0.1", () => console.log("up"));`;
 
-const host = () => time(() => promisify(execFile)("sh", ["-c", "true"]));
+/** A process that spawns: a spawn leaves every page of its process to be copied, and the server's would be slower for it. */
+function startSpawner() {
+  const child = fork(`${import.meta.dirname}/spawn-process.ts`, {
+    execArgv: ["--disable-warning=ExperimentalWarning"],
+  });
+  return {
+    async spawn(): Promise<number> {
+      child.send("spawn");
+      const [ms] = await once(child, "message");
+      return Number(ms);
+    },
+    [Symbol.dispose]: () => child.kill(),
+  };
+}
 
 async function product(): Promise<{ start: number; exec: number; floor: number; idle: number }> {
   await using server = await startTestServer();
@@ -49,7 +62,11 @@ async function product(): Promise<{ start: number; exec: number; floor: number; 
   const sandbox = await itx.sandboxes.get("/sandboxes/warm").create({ instanceType: "basic" });
   for (let round = 0; round < 20; round++) await sandbox.exec("true");
   const idle = pssOfSandboxes();
-  const execs = await interleave(EXECS, { floor: host, exec: () => time(() => sandbox.exec("true")) });
+  using spawner = startSpawner();
+  const execs = await interleave(EXECS, {
+    floor: () => spawner.spawn(),
+    exec: () => time(() => sandbox.exec("true")),
+  });
   return {
     start: median(starts.start ?? []),
     exec: median(execs.exec ?? []),
@@ -88,6 +105,13 @@ async function stockClass(transport: string) {
     const { exitCode, stderr } = await run({ op: "exec", command: text });
     if (exitCode !== 0) throw new Error(`${text}: ${stderr}`);
   };
+  const cold = async (name: string) => {
+    const ms = await time(() => run({ op: "exec", name, command: "true" }));
+    await run({ op: "end", name });
+    return ms;
+  };
+  await cold("warm-up");
+  const colds = await interleave(STARTS, { cold: (round) => cold(`cold-${round}`) });
   await command(`cat > /tmp/bare.js <<'END'\n${bareServer}\nEND`);
   await run({ op: "start", command: "node /tmp/bare.js" });
   const path = "/workspace/file";
@@ -109,7 +133,7 @@ async function stockClass(transport: string) {
     handRestore: () => time(() => command(byHand.restore)),
   });
   return Object.fromEntries(
-    Object.entries({ ...files, ...backups }).map(([name, samples]) => [name, median(samples)]),
+    Object.entries({ ...colds, ...files, ...backups }).map(([name, samples]) => [name, median(samples)]),
   );
 }
 
@@ -121,6 +145,9 @@ console.log(
 );
 const timed = await stockClass("rpc");
 const of = (name: string) => timed[name] ?? Number.NaN;
+console.log(
+  `cold start to first exec of the SDK's own class: ${ms(of("cold"))}; the stock server's is ${ms(stock.startMs)}`,
+);
 const speed = (name: string) => `${((MEGABYTES * 1000) / of(name)).toFixed(0)} MB/s`;
 for (const [op, bare] of [
   ["read", "bareRead"],

@@ -67,7 +67,7 @@ export class EgressPlane {
     this.ready.then(
       () => {
         failed.catch((error: unknown) => setImmediate(() => rethrow(error)));
-        this.#prepare();
+        this.prepare();
       },
       () => undefined,
     );
@@ -97,14 +97,12 @@ export class EgressPlane {
           // The thread is gone, and with it what it served.
           () => undefined,
         );
-        // Another container may come in its place.
-        this.#prepare();
       },
     };
   }
 
   /** Makes the keys and signatures of the next container in the background. */
-  #prepare(): void {
+  prepare(): void {
     if (this.#closed) return;
     this.#next ??= this.#make();
     this.#next.catch(() => {
@@ -115,7 +113,7 @@ export class EgressPlane {
   #take(): Promise<Preparation> {
     const next = this.#next ?? this.#make();
     this.#next = null;
-    setTimeout(() => this.#prepare(), calmMs).unref();
+    setTimeout(() => this.prepare(), calmMs).unref();
     return next;
   }
 

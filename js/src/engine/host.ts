@@ -257,9 +257,15 @@ export class EngineHost {
     this.#watchers.delete(container);
     for (const response of watchers) answerOutcome(response, outcome);
     if (watchers.size === 0 && !this.#closing) this.#report(container, outcome);
-    if (!this.#closing) this.#launchers.prepare();
+    this.#prepare();
     // Whose call breaks off has heard of the end then, and starts a new life with the next.
     setTimeout(() => this.#sessions.end(container), endHeardMs);
+  }
+
+  #prepare(): void {
+    if (this.#closing) return;
+    this.#launchers.prepare();
+    this.#egress.prepare();
   }
 
   #logDeath({ id, className }: RunningContainer, outcome: Outcome): void {
@@ -285,7 +291,12 @@ export class EngineHost {
       else this.#watch(container, response);
       return;
     }
-    if (operation === "destroy") await container.kill();
+    if (operation === "destroy") {
+      const ended = container.kill();
+      // Another may come in its place, and would find the machine busy with it.
+      this.#prepare();
+      await ended;
+    }
     if (operation === "signal") await container.signal(signalField(message));
     if (operation === "intercept") await container.intercept(interceptField(message));
     response.writeHead(204).end();
