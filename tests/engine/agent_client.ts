@@ -147,8 +147,9 @@ export class Agent {
     const response = await this.open(method, path, body);
     const events: SseEvent[] = [];
     let text = "";
-    for await (const chunk of response) {
-      text += String(chunk);
+    // A character may come in two pieces.
+    for await (const chunk of response.setEncoding("utf8")) {
+      text += chunk;
       for (let end = text.indexOf("\n\n"); end >= 0; end = text.indexOf("\n\n")) {
         const event = JSON.parse(text.slice("data: ".length, end)) as SseEvent;
         text = text.slice(end + 2);

@@ -255,7 +255,9 @@ class Soak {
         return;
       }
       const again = await refusal(sandbox.exec("true"));
-      this.outcome.losses.push(`${at}: the next command fails with ${again}`);
+      this.outcome.losses.push(
+        `${at}: the next command fails with ${cutOff}, the one after it with ${again}`,
+      );
       return;
     }
     known.destroyed = "no";

@@ -33,6 +33,8 @@ export interface Launcher {
   readonly limits: ContainerLimits;
   readonly runtimeDir: string;
   readonly upperDir: string;
+  /** It stood ready for somebody, and has not been looked at since. */
+  readonly waited: boolean;
 }
 
 export interface LaunchersOptions {
@@ -72,9 +74,9 @@ export class Launchers {
     this.#limits = limits;
     this.#timer ??= setTimeout(() => this.prepare(), quietMs).unref();
     const spare = this.#spare;
-    if (spare === null || !sameLimits(spare.limits, limits)) return this.#launch();
+    if (spare === null || !sameLimits(spare.limits, limits)) return this.launch(limits);
     this.#spare = null;
-    return spare;
+    return { ...spare, waited: true };
   }
 
   /** Has one ready, at a moment when nobody waits. */
@@ -87,7 +89,7 @@ export class Launchers {
     this.#spare = null;
     if (before !== null) this.#dismiss(before);
     try {
-      const spare = this.#launch();
+      const spare = this.launch(this.#limits);
       this.#spare = spare;
       const forget = () => {
         if (this.#spare !== spare) return;
@@ -136,10 +138,10 @@ export class Launchers {
     );
   }
 
-  #launch(): Launcher {
+  /** A new one. */
+  launch(limits: ContainerLimits): Launcher {
     const { binary, runtimeDir, scratchDir } = this.#options;
     const id = randomUUID();
-    const limits = this.#limits;
     const config: LaunchConfig = {
       id,
       runtimeDir: join(runtimeDir, id),
@@ -154,7 +156,8 @@ export class Launchers {
     for (const dir of [config.runtimeDir, config.upperDir]) mkdirSync(dir, { mode: 0o700 });
     child.stdin.on("error", () => undefined);
     child.stdin.write(`${JSON.stringify(config)}\n`);
-    return { process: child, limits, runtimeDir: config.runtimeDir, upperDir: config.upperDir };
+    const { runtimeDir: run, upperDir } = config;
+    return { process: child, limits, runtimeDir: run, upperDir, waited: false };
   }
 }
 

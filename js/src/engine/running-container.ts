@@ -1,6 +1,7 @@
 /** One incarnation of a container as the host holds it: its process, its sockets and what leaves it. */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
+import { logLine } from "../worker/log.ts";
 import { agentPort, connectPort, PortAgent, PortError } from "./control.ts";
 import type { ContainerEgress, EgressPlane } from "./egress-plane.ts";
 import type { ContainerLimits, Launcher, Launchers } from "./launchers.ts";
@@ -35,8 +36,12 @@ export class RunningContainer {
   readonly #options: ContainerOptions;
   readonly #agents = new Map<number, PortAgent>();
   readonly #process: Promise<Sandboxd>;
+  readonly #intercepts: Intercept[];
+  #sandboxd: Sandboxd | null = null;
   #launcher: Launcher | null = null;
   #egress: Promise<ContainerEgress> | null = null;
+  /** Settles when nothing is left of one that died before it could be started. */
+  #dropped: Promise<void> = Promise.resolve();
   #over = false;
   #asked = false;
 
@@ -45,6 +50,7 @@ export class RunningContainer {
     this.id = options.id;
     this.incarnation = options.incarnation;
     this.className = options.message.className;
+    this.#intercepts = [...options.message.intercepts];
     this.#process = this.#launch();
     this.ended = this.#live();
   }
@@ -59,6 +65,7 @@ export class RunningContainer {
   }
 
   async intercept(intercept: Intercept): Promise<void> {
+    this.#intercepts.push(intercept);
     const egress = await this.#egress?.catch(() => null);
     if (!this.#over) await egress?.intercept(intercept);
   }
@@ -117,20 +124,43 @@ export class RunningContainer {
   /** Ends it at once and returns when it is gone. */
   async kill(): Promise<Outcome> {
     this.#asked = true;
-    this.#process.then(
-      (process) => process.kill(),
-      () => undefined,
-    );
+    this.#sandboxd?.kill();
     return this.ended;
   }
 
   async #launch(): Promise<Sandboxd> {
-    const { id, message, limits, launchers, egress, log } = this.#options;
-    const { enableInternet, intercepts } = message;
-    this.#launcher = launchers.take(limits);
-    const { process, runtimeDir } = this.#launcher;
-    const sandboxd = new Sandboxd(process, id, log);
-    this.#egress = egress.listen(join(runtimeDir, "egress.sock"), { id, enableInternet, intercepts });
+    const { id, limits, launchers, log } = this.#options;
+    const launcher = launchers.take(limits);
+    const sandboxd = await this.#startIn(launcher);
+    if (!launcher.waited) return sandboxd;
+    const fault = await sandboxd.ready.then(
+      () => null,
+      (error: Error) => error.message,
+    );
+    if (fault === null || this.#asked) return sandboxd;
+    // It may have died of anything while nobody looked, and nothing of this life has run in it.
+    log(logLine("warn", "a container that waited is replaced", { container: id, reason: fault }));
+    this.#drop(sandboxd, launcher);
+    return this.#startIn(launchers.launch(limits));
+  }
+
+  #drop(sandboxd: Sandboxd, launcher: Launcher): void {
+    this.#egress?.then(
+      (egress) => egress.close(),
+      () => undefined,
+    );
+    this.#dropped = sandboxd.closed.then(() => this.#remove(launcher));
+  }
+
+  async #startIn(launcher: Launcher): Promise<Sandboxd> {
+    const { id, message, egress, log } = this.#options;
+    const { enableInternet } = message;
+    const intercepts = this.#intercepts;
+    this.#launcher = launcher;
+    const sandboxd = new Sandboxd(launcher.process, id, log);
+    this.#sandboxd = sandboxd;
+    const socket = join(launcher.runtimeDir, "egress.sock");
+    this.#egress = egress.listen(socket, { id, enableInternet, intercepts });
     try {
       const { certificatePem, listening } = await this.#egress;
       sandboxd.start({
@@ -163,13 +193,18 @@ export class RunningContainer {
       (process) => process.closed,
       () => undefined,
     );
-    const folders = this.#launcher === null ? [] : [this.#launcher.runtimeDir, this.#launcher.upperDir];
-    const remove = () => Promise.all(folders.map((dir) => rm(dir, { recursive: true, force: true })));
-    this.removed = closed.then(remove).then(
-      () => undefined,
-      (error: Error) => this.#options.log(`folders of ${this.id} remain: ${error.message}`),
-    );
+    this.removed = Promise.all([
+      this.#dropped,
+      closed.then(() => (this.#launcher === null ? undefined : this.#remove(this.#launcher))),
+    ]).then(() => undefined);
     return outcome;
+  }
+
+  async #remove({ runtimeDir, upperDir }: Launcher): Promise<void> {
+    const remove = (dir: string) => rm(dir, { recursive: true, force: true });
+    await Promise.all([runtimeDir, upperDir].map(remove)).catch((error: Error) =>
+      this.#options.log(`folders of ${this.id} remain: ${error.message}`),
+    );
   }
 }
 
