@@ -93,7 +93,7 @@ build_engine() {
   cmake --build --preset engine
   mkdir -p dist/engine
   # In its place at once: a server that runs keeps the old one.
-  cp build/engine/engine/sandboxd dist/engine/sandboxd.new
+  install -m 755 build/engine/engine/sandboxd dist/engine/sandboxd.new
   mv dist/engine/sandboxd.new dist/engine/sandboxd
 }
 step sandboxd "$(find CMakeLists.txt CMakePresets.json engine -type f | hash_files)" build_engine

@@ -201,6 +201,8 @@ SysStatus prepare_scratch(const RootPlan& plan) {
       if (auto made = make_directory(kind + std::string(layer.name), 0755, owner); !made) return made;
     }
   }
+  // The machine's may be nobody's inside, and the container's authority goes there.
+  if (auto made = make_directories("up/usr", "local/share/ca-certificates", 0755, owner); !made) return made;
   if (auto made = prepare_packages(owner); !made) return made;
   return write_generated_etc("up/etc", owner);
 }

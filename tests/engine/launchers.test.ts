@@ -129,6 +129,17 @@ test("none outlives a close, and none is prepared after it", async () => {
   expect(waiting()).toEqual([]);
 });
 
+test("one that has no place for its folders leaves no process", () => {
+  const runtimeDir = join(folder, "nowhere");
+  const options = { binary: sandboxd, runtimeDir, scratchDir: join(folder, "scratch"), limits };
+  const launchers = new Launchers({ ...options, log: () => undefined });
+  open.push(launchers);
+  launchers.prepare();
+  expect(() => launchers.take(limits)).toThrow(/ENOENT/);
+  expect(folders()).toEqual([]);
+  return expect.poll(waiting).toEqual([]);
+});
+
 test("a binary that is not there, or leads nowhere, is told by who takes a launcher", async () => {
   const missing = launchersOf("/nowhere/sandboxd");
   missing.prepare();

@@ -67,11 +67,13 @@ class Holes {
   void look(std::uint64_t offset) {
     data_begin_ = data_end_ = std::numeric_limits<std::uint64_t>::max();
     const off_t begin = ::lseek(fd_, static_cast<off_t>(offset), SEEK_DATA);
-    // ENXIO: nothing but a hole from here on.
-    if (begin < 0) any_ = errno == ENXIO;
-    if (begin < 0) return;
+    // Nothing but a hole from here on.
+    if (begin < 0 && errno == ENXIO) return;
+    // Where the file system cannot tell, all is read.
+    any_ = begin >= 0;
+    data_begin_ = any_ ? static_cast<std::uint64_t>(begin) : 0;
+    if (!any_) return;
     const off_t end = ::lseek(fd_, begin, SEEK_HOLE);
-    data_begin_ = static_cast<std::uint64_t>(begin);
     if (end >= 0) data_end_ = static_cast<std::uint64_t>(end);
   }
 

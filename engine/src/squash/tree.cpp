@@ -57,11 +57,17 @@ std::optional<std::vector<std::string>> names_in(const std::string& path) {
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(::opendir(path.c_str()), &::closedir);
   if (!directory) return std::nullopt;
   std::vector<std::string> names;
+  errno = 0;
   while (const dirent* item = ::readdir(directory.get())) {
     const std::string_view name = item->d_name;
     if (name != "." && name != "..") names.emplace_back(name);
+    errno = 0;
   }
+  if (errno != 0) warn(path, "leaving out the rest of it");
   std::ranges::sort(names);
+  // One that is made anew meanwhile may come twice, and whoever reads the archive refuses it for that.
+  const auto twice = std::ranges::unique(names);
+  names.erase(twice.begin(), twice.end());
   return names;
 }
 

@@ -1,7 +1,7 @@
 /** The processes that become containers. */
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { mkdirSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Readable, Writable } from "node:stream";
@@ -153,10 +153,18 @@ export class Launchers {
       stdio: ["pipe", "pipe", "pipe"],
       env: { PATH: process.env.PATH ?? "/usr/sbin:/usr/bin:/sbin:/bin" },
     });
-    for (const dir of [config.runtimeDir, config.upperDir]) mkdirSync(dir, { mode: 0o700 });
-    child.stdin.on("error", () => undefined);
-    child.stdin.write(`${JSON.stringify(config)}\n`);
+    // Whoever has it listens for more than that, from the next turn on.
+    child.on("error", () => undefined);
     const { runtimeDir: run, upperDir } = config;
+    try {
+      for (const dir of [run, upperDir]) mkdirSync(dir, { mode: 0o700 });
+      child.stdin.on("error", () => undefined);
+      child.stdin.write(`${JSON.stringify(config)}\n`);
+    } catch (error) {
+      child.kill("SIGKILL");
+      for (const dir of [run, upperDir]) rmSync(dir, { recursive: true, force: true });
+      throw error;
+    }
     return { process: child, limits, runtimeDir: run, upperDir, waited: false };
   }
 }

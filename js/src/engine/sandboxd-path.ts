@@ -1,7 +1,7 @@
 /** Where `sandboxd` is: built in this tree, in the package of this platform, or built from the sources that the package carries. */
 import { execFile } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
-import { mkdir, mkdtemp, rename, rm } from "node:fs/promises";
+import { chmod, mkdir, mkdtemp, rename, rm } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { homedir } from "node:os";
 import { join } from "node:path";
@@ -57,6 +57,8 @@ async function fromSources(env: Readonly<Record<string, string | undefined>>): P
     const options = ["-DCMAKE_BUILD_TYPE=Release", "-DSANDBOXES_CORE=OFF", "-DSANDBOXES_ENGINE=ON"];
     await run("cmake", ["-S", packageRoot, "-B", folder, ...options], { maxBuffer: 64 << 20 });
     await run("cmake", ["--build", folder, "--target", "sandboxd", "--parallel"], { maxBuffer: 64 << 20 });
+    // Containers run it as somebody else.
+    await chmod(join(folder, "engine/sandboxd"), 0o755);
     // Whole or not at all, also when two processes build at once.
     await rename(join(folder, "engine/sandboxd"), cached);
     return cached;

@@ -48,6 +48,7 @@ describe("exe-e1: a timeout ends the whole group", () => {
 
   test("a command that ends in time keeps its own code", async () => {
     expect((await sandbox.exec("sleep 0.1; exit 3", { timeout: 20_000 })).exitCode).toBe(3);
+    expect((await sandbox.exec("exit 4", { timeout: 2_147_483_647 })).exitCode).toBe(4);
   });
 
   test("a stream ends with 124 too", async () => {

@@ -15,6 +15,8 @@ interface ExecSettings {
  * command itself: among a thousand processes there may be no turn on the processor and no room for one more.
  */
 const BACKSTOP_MS = 10_000;
+/** What a timer can hold, and the longest timeout that a command may have. */
+const MAX_TIMER_MS = 2_147_483_647;
 
 type ExecMethod = (this: Guarded, command: string, ...rest: unknown[]) => Promise<unknown>;
 
@@ -116,7 +118,7 @@ async function runTimed(
   const passed = [...rest];
   passed[position] = {
     ...settings,
-    timeout: timeout + BACKSTOP_MS,
+    timeout: Math.min(timeout + BACKSTOP_MS, MAX_TIMER_MS),
     ...(onComplete !== undefined && { onComplete: (result: object) => onComplete({ ...result, command }) }),
   };
   const text = withDeadline(command, timeout, crypto.randomUUID());

@@ -34,7 +34,8 @@ export class StreamDurableObject extends DurableObject<WorkerEnv> {
   }
 
   /**
-   * Appends all events or none. An event whose key was used before is not written again; the original is returned in its place.
+   * Appends all events or none. The ancestors of a new stream are told behind it, or at the latest with the next append.
+   * An event whose key was used before is not written again; the original is returned in its place.
    * @throws SandboxError for an event that does not validate, or that is too large
    */
   async append(events: EventInput[]): Promise<StoredEvent[]> {
