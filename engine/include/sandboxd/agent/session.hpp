@@ -46,8 +46,8 @@ class Session : public std::enable_shared_from_this<Session> {
   Session& operator=(const Session&) = delete;
   static Result<std::shared_ptr<Session>> open(Runtime& runtime, SessionOptions options);
 
-  /// Whether this session, which nobody has used, is as one that would be opened with the options; it has
-  /// them then.
+  /// Whether it, which nobody has used yet, is as one that would be opened with the options; it has them
+  /// then.
   bool become(const SessionOptions& options);
   Task<Result<CommandResult>> exec(ExecRequest request, Cancellation& cancellation);
   /// The variables that the shell exports, as of now or, while a command runs, of the last time it was asked.
