@@ -41,6 +41,7 @@ export class EgressPlane {
   readonly #port: MessagePort;
   readonly #stub: RpcStub<EgressThread>;
   #next: Promise<Preparation> | null = null;
+  #timer: NodeJS.Timeout | null = null;
   #closed = false;
 
   constructor(options: Omit<EgressThreadData, "port">) {
@@ -103,6 +104,8 @@ export class EgressPlane {
 
   /** Makes the keys and signatures of the next container in the background. */
   prepare(): void {
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = null;
     if (this.#closed) return;
     this.#next ??= this.#make();
     this.#next.catch(() => {
@@ -113,7 +116,9 @@ export class EgressPlane {
   #take(): Promise<Preparation> {
     const next = this.#next ?? this.#make();
     this.#next = null;
-    setTimeout(() => this.prepare(), calmMs).unref();
+    // Not while a start that came after is on its way.
+    if (this.#timer !== null) clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.prepare(), calmMs).unref();
     return next;
   }
 
