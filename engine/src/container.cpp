@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <grp.h>
+#include <poll.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -15,6 +16,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 
 #include "sandboxd/agent/agent.hpp"
 #include "sandboxd/etc.hpp"
@@ -129,6 +131,7 @@ SysStatus follow_launcher() {
 struct Prepared {
   NetworkSockets sockets;
   GroupGrant grant;
+  CallFilter filter;
 };
 
 /// All that does not depend on whose the container will be.
@@ -150,12 +153,14 @@ SysResult<Prepared> prepare(const ContainerPlan& plan, const Fd& launcher) {
   set_rlimits(plan, *grant);
   reset_signals();
   if (auto done = follow_launcher(); !done) return tl::make_unexpected(done.error());
-  if (auto sent = send_message(launcher.get(), message_prepared); !sent)
-    return tl::make_unexpected(sent.error());
-  return Prepared{std::move(*sockets), std::move(*grant)};
+  auto filter = CallFilter::make();
+  if (!filter) return tl::make_unexpected(filter.error());
+  return Prepared{std::move(*sockets), std::move(*grant), std::move(*filter)};
 }
 
 SysResult<StartConfig> wait_for_start(const Fd& launcher) {
+  if (auto sent = send_message(launcher.get(), message_prepared); !sent)
+    return tl::make_unexpected(sent.error());
   const auto text = read_all(STDIN_FILENO, most_config_bytes);
   if (!text) return tl::make_unexpected(text.error());
   // Whoever had it prepared has no use for it any more.
@@ -165,14 +170,15 @@ SysResult<StartConfig> wait_for_start(const Fd& launcher) {
   return parse_start_config(*text);
 }
 
-SysStatus become_own(const StartConfig& config, const NetworkSockets& sockets) {
-  if (auto done = relay_ports(sockets, config.ports); !done) return done;
+SysStatus become_own(const StartConfig& config, const Prepared& prepared) {
+  if (auto done = relay_ports(prepared.sockets, config.ports); !done) return done;
   const auto& name = config.hostname;
   if (::sethostname(name.data(), name.size()) != 0) return failed("hostname_refused", "sethostname");
   if (auto done = write_own_etc(config); !done) return done;
   if (auto done = drop_privileges(); !done) return done;
+  hide_from_commands();
   if (auto done = follow_launcher(); !done) return done;
-  return install_seccomp();
+  return prepared.filter.install();
 }
 
 // The launcher's own variables may be secrets of the machine; not even this process's memory keeps them.
@@ -206,6 +212,17 @@ agent::AgentConfig agent_config(const ContainerPlan& plan, const StartConfig& co
   return settings;
 }
 
+// Only one that waits has the time for it; the agent starts a shell by itself otherwise.
+std::optional<agent::WaitingShell> prepare_shell(const ContainerPlan& plan, const Prepared& prepared) {
+  pollfd second_line{STDIN_FILENO, POLLIN, 0};
+  if (::poll(&second_line, 1, 0) != 0) return std::nullopt;
+  const auto settings = agent_config(plan, StartConfig{}, prepared.grant, -1);
+  auto shell = agent::start_waiting_shell(
+      settings, [&] { return drop_privileges().has_value() && prepared.filter.install().has_value(); });
+  if (!shell) return std::nullopt;
+  return std::move(*shell);
+}
+
 }  // namespace
 
 void run_container(const ContainerPlan& plan, Fd launcher) {
@@ -218,9 +235,10 @@ void run_container(const ContainerPlan& plan, Fd launcher) {
   };
   const auto prepared = prepare(plan, launcher);
   if (!prepared) give_up(prepared.error());
+  auto shell = prepare_shell(plan, *prepared);
   const auto start = wait_for_start(launcher);
   if (!start) give_up(start.error());
-  if (auto done = become_own(*start, prepared->sockets); !done) give_up(done.error());
+  if (auto done = become_own(*start, *prepared); !done) give_up(done.error());
   const auto& grant = prepared->grant;
   const auto settings = agent_config(plan, *start, grant, launcher.get());
   const auto sent = send_message(launcher.get(), message_ready);
@@ -230,8 +248,9 @@ void run_container(const ContainerPlan& plan, Fd launcher) {
   keep.push_back(launcher.get());
   for (const auto* fd : {&grant.memory_events, &grant.process_count, &grant.service})
     keep.push_back(fd->get());
+  if (shell) keep.insert(keep.end(), {shell->control.get(), shell->status.get()});
   settle_descriptors(std::move(keep));
-  ::_exit(agent::run_agent(settings));
+  ::_exit(agent::run_agent(settings, std::move(shell)));
 }
 
 }  // namespace sandboxd

@@ -2,8 +2,10 @@
 
 #include <linux/capability.h>
 #include <linux/sched.h>
+#include <linux/seccomp.h>
 #include <seccomp.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -12,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <span>
 
 namespace sandboxd {
 namespace {
@@ -129,13 +132,15 @@ SysStatus drop_privileges() {
     word.permitted = word.effective;
   }
   if (::syscall(SYS_capset, &header, data.data()) != 0) return failed("capabilities_refused", "capset");
-  // Commands run with the agent's ids: its memory and descriptors are not for them.
-  ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return failed("no_new_privs_refused", "no_new_privs");
   return {};
 }
 
-SysStatus install_seccomp() {
+void hide_from_commands() {
+  ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+}
+
+SysResult<CallFilter> CallFilter::make() {
   const Filter filter(::seccomp_init(SCMP_ACT_ALLOW), &seccomp_release);
   if (!filter) return failed("seccomp_refused", "make a system call filter", ENOMEM);
   // Calls of another architecture (32-bit programs) would pass by every rule.
@@ -143,8 +148,24 @@ SysStatus install_seccomp() {
   ::seccomp_attr_set(filter.get(), SCMP_FLTATR_CTL_OPTIMIZE, 2);
   if (const int status = add_rules(filter.get()); status != 0)
     return failed("seccomp_refused", "add a rule", -status);
-  if (const int status = ::seccomp_load(filter.get()); status != 0)
-    return failed("seccomp_refused", "load the filter", -status);
+  const Fd file(::memfd_create("filter", MFD_CLOEXEC));
+  if (!file) return failed("seccomp_refused", "memfd_create");
+  if (const int status = ::seccomp_export_bpf(filter.get(), file.get()); status != 0)
+    return failed("seccomp_refused", "export the filter", -status);
+  const off_t size = ::lseek(file.get(), 0, SEEK_END);
+  if (size <= 0) return failed("seccomp_refused", "measure the filter");
+  CallFilter made;
+  made.program_.resize(static_cast<std::size_t>(size) / sizeof(sock_filter));
+  const auto bytes = std::as_writable_bytes(std::span(made.program_));
+  if (::pread(file.get(), bytes.data(), bytes.size(), 0) != size)
+    return failed("seccomp_refused", "read the filter");
+  return made;
+}
+
+SysStatus CallFilter::install() const {
+  sock_fprog program{static_cast<unsigned short>(program_.size()), const_cast<sock_filter*>(program_.data())};
+  if (::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) != 0)
+    return failed("seccomp_refused", "load the filter");
   return {};
 }
 

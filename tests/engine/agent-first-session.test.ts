@@ -47,13 +47,33 @@ test("a session in the same directory by another spelling has it too", async () 
 });
 
 test.each([
-  { of: "variables", options: { env: { A: "1" } }, a: "1" },
+  { of: "a plain one", value: "1" },
+  { of: "a long one of many bytes", value: `\t'"$(exit)\\ ä\n`.repeat(1_000) },
+  { of: "an empty one", value: "" },
+])("a session with a variable, $of, has it too", async ({ value }) => {
+  const pid = await waiting();
+  await agent.post("/api/session/create", { id: "own", env: { A: value, B_2: "b" } });
+  const { stdout } = await agent.exec('printf %s "$$ $B_2 $A"; env | grep -c ^B_2=b', { sessionId: "own" });
+  expect(stdout).toBe(`${pid} b ${value}1\n`);
+  const { stdout: inherited } = await agent.exec("bash -c 'printf %s \"$A\"'", { sessionId: "own" });
+  expect(inherited).toBe(value);
+});
+
+test.each([
   { of: "a directory", options: { cwd: "/" }, a: "" },
+  { of: "a variable that bash reads as it starts", options: { env: { A: "1", BASH_ENV: "/x" } }, a: "1" },
+  { of: "a variable that bash keeps itself", options: { env: { A: "1", IFS: "x" } }, a: "1" },
+  { of: "a variable that bash cannot set", options: { env: { A: "1", UID: "5" } }, a: "1" },
+  {
+    of: "more variables than are told in a moment",
+    options: { env: { A: "1", B: "b".repeat(100_000) } },
+    a: "1",
+  },
 ])("a session with $of of its own has a shell of its own, and the other ends", async ({ options, a }) => {
   const pid = await waiting();
   const session = await open({ id: "own", ...options });
   expect(session.pid).not.toBe(pid);
-  expect(session).toMatchObject({ a, cwd: options.cwd ?? agent.workspace });
+  expect(session).toMatchObject({ a, cwd: "cwd" in options ? options.cwd : agent.workspace });
   await gone(pid);
 });
 

@@ -32,6 +32,8 @@ export interface StartOptions {
   env?: Record<string, string>;
   ports?: (number | string)[];
   caCertificatePem?: string;
+  /** Stands ready for a while before it is told whose it is. */
+  waited?: boolean;
   /** As root: play an ordinary user. */
   ordinary?: boolean;
   /** Environment of the launcher, which must not be seen inside. */
@@ -91,11 +93,14 @@ export class TestContainer {
       env: { PATH: process.env.PATH ?? "", ...options.launcherEnv },
       ...(options.ordinary ? { uid: ordinaryUid, gid: ordinaryUid } : {}),
     });
-    this.process.stdin?.end(`${JSON.stringify(config)}\n${JSON.stringify(startConfig)}`);
+    const tell = () => this.process.stdin?.end(JSON.stringify(startConfig));
+    this.process.stdin?.write(`${JSON.stringify(config)}\n`);
+    if (options.waited !== true) tell();
     if (this.process.stdout === null) throw new Error("no stdout");
     createInterface({ input: this.process.stdout }).on("line", (line) => {
       const message = JSON.parse(line);
       if (message.prepared !== true) this.lines.push(message);
+      else if (options.waited === true) tell();
       this.#notify();
     });
     this.ended = once(this.process, "close").then(([code]) => {

@@ -7,13 +7,17 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { binary, isRoot, ordinaryUid, start, type TestContainer } from "./launcher-support.ts";
 
 const certificate = "-----BEGIN CERTIFICATE-----\nbm90IG9uZQ==\n-----END CERTIFICATE-----\n";
-const kinds = isRoot ? [{ ordinary: false }, { ordinary: true }] : [{ ordinary: false }];
+const kinds = (isRoot ? [false, true] : [false]).flatMap((ordinary) => [
+  { ordinary, waited: false },
+  { ordinary, waited: true },
+]);
 
-describe.each(kinds)("a container (ordinary user: $ordinary)", ({ ordinary }) => {
+describe.each(kinds)("a container (ordinary user: $ordinary, waited: $waited)", ({ ordinary, waited }) => {
   let box: TestContainer;
   beforeAll(async () => {
     box = await start({
       ordinary,
+      waited,
       env: { GIVEN: "yes" },
       caCertificatePem: certificate,
       launcherEnv: { MACHINE_SECRET: "hunter2-of-the-machine" },
@@ -158,6 +162,34 @@ for name, number in calls.items():
     // Only where there is a range of ids: dpkg gives files to users.
     if (!ordinary) expect(await box.run("dpkg -i /tmp/own.deb >&2 && cat /usr/lib/own/file")).toBe("hi");
   });
+});
+
+test("the shell that waited in a prepared container is as any other", async () => {
+  const box = await start({
+    waited: true,
+    env: { GIVEN: "yes", LC_ALL: "C" },
+    caCertificatePem: certificate,
+  });
+  try {
+    const about = [
+      "env | sort",
+      "grep -E 'Cap|Seccomp|NoNew|Groups|Sig[PBIC]|Umask' /proc/self/status",
+      "ulimit -a",
+      "cat /proc/self/cgroup",
+      "readlink /proc/$$/fd/* >/tmp/fds; sed -E 's/s[0-9a-f]{8,}|:.*//' /tmp/fds",
+      "declare -p | grep -vE '__sx_|EPOCH|SECONDS|RANDOM|BASHPID|PPID|LINENO|DIRSTACK|BASH_|HISTCMD|COMP_WORDBREAKS'",
+      "shopt; set -o",
+    ];
+    const first = await box.exec("echo $$", "first");
+    const told = (session: string) =>
+      Promise.all(about.map((line) => box.run(line).then(() => box.exec(line, session))));
+    const [waiting, fresh] = [await told("first"), await told("second")];
+    expect(first.stdout).toBe("2\n");
+    for (const [index, { stdout }] of waiting.entries())
+      expect(stdout, about[index]).toBe(fresh[index]?.stdout);
+  } finally {
+    await box.dispose();
+  }
 });
 
 test("two containers do not see each other", async () => {

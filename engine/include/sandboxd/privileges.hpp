@@ -2,6 +2,10 @@
 // filter.
 #pragma once
 
+#include <linux/filter.h>
+
+#include <vector>
+
 #include "sandboxd/system.hpp"
 
 namespace sandboxd {
@@ -9,7 +13,19 @@ namespace sandboxd {
 /// Gives up every capability that a container's root does not need, for good, and forbids gaining any
 /// (no_new_privs).
 [[nodiscard]] SysStatus drop_privileges();
-/// Installs the system call filter for this process and all that it starts.
-[[nodiscard]] SysStatus install_seccomp();
+/// Commands run with the agent's ids: its memory and descriptors are not for them.
+void hide_from_commands();
+
+/// The system call filter of this process and all that it starts: making it takes a while, installing it does
+/// not.
+class CallFilter {
+ public:
+  [[nodiscard]] static SysResult<CallFilter> make();
+  /// Makes one system call, so that a child of vfork may ask for it.
+  [[nodiscard]] SysStatus install() const;
+
+ private:
+  std::vector<sock_filter> program_;
+};
 
 }  // namespace sandboxd

@@ -75,7 +75,7 @@ Task<void> handle_signals(App& app, UniqueFd fd) {
 
 }  // namespace
 
-int run_agent(const AgentConfig& config) {
+int run_agent(const AgentConfig& config, std::optional<WaitingShell> shell) {
   sigset_t handled;
   ::sigemptyset(&handled);
   for (const int signal : {SIGCHLD, SIGTERM, SIGINT}) ::sigaddset(&handled, signal);
@@ -87,6 +87,7 @@ int run_agent(const AgentConfig& config) {
     return 70;
   }
   App app(config);
+  if (shell) app.sessions->adopt(std::move(*shell));
   boost::system::error_code error;
   asio::local::stream_protocol::acceptor acceptor(app.runtime.io());
   acceptor.assign(asio::local::stream_protocol(), config.control_listen_fd, error);

@@ -166,8 +166,8 @@ Result<pid_t> Runtime::start(const SpawnRequest& request, std::function<void(int
   // Where each has at least a thirtieth of the commands' time, the wait for a turn is a short one.
   constexpr std::uint64_t kCrowd = 32;
   const bool crowded = counted_processes().value_or(0) > kCrowd;
-  SpawnLimits limits{config_.command_cgroup_fds, crowded, 0, config_.disk_reserve};
-  if (config_.process_count_fd < 0) limits.processes = config_.process_limit;
+  SpawnLimits limits = command_limits(config_);
+  limits.crowded = crowded;
   if (request.service) {
     const bool grouped = config_.service_cgroup_fd >= 0;
     limits = {std::span(&config_.service_cgroup_fd, grouped ? 1U : 0U)};
@@ -175,6 +175,10 @@ Result<pid_t> Runtime::start(const SpawnRequest& request, std::function<void(int
   auto pid = spawn(request, limits);
   if (pid) exits_[*pid] = std::move(on_exit);
   return pid;
+}
+
+void Runtime::adopt(pid_t pid, std::function<void(int)> on_exit) {
+  exits_[pid] = std::move(on_exit);
 }
 
 std::optional<std::uint64_t> Runtime::counted_processes() const {
@@ -247,6 +251,16 @@ std::vector<pid_t> Runtime::children() const {
 }
 
 std::map<std::string, std::string> Runtime::base_env() const {
+  return agent::base_env(config_);
+}
+
+SpawnLimits command_limits(const AgentConfig& config) {
+  SpawnLimits limits{config.command_cgroup_fds, false, 0, config.disk_reserve};
+  if (config.process_count_fd < 0) limits.processes = config.process_limit;
+  return limits;
+}
+
+std::map<std::string, std::string> base_env(const AgentConfig& config) {
   std::map<std::string, std::string> env = {
       {"PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
       {"HOME", "/root"},
@@ -254,12 +268,12 @@ std::map<std::string, std::string> Runtime::base_env() const {
       {"LANG", "C.UTF-8"},
       {"TERM", "xterm-256color"},
   };
-  for (const auto& [name, value] : config_.env) env[name] = value;
-  if (config_.ca_certificate.empty() || ::access(config_.ca_certificate.c_str(), R_OK) != 0) return env;
-  const bool bundle = !config_.ca_bundle.empty() && ::access(config_.ca_bundle.c_str(), R_OK) == 0;
-  env["NODE_EXTRA_CA_CERTS"] = config_.ca_certificate;
+  for (const auto& [name, value] : config.env) env[name] = value;
+  if (config.ca_certificate.empty() || ::access(config.ca_certificate.c_str(), R_OK) != 0) return env;
+  const bool bundle = !config.ca_bundle.empty() && ::access(config.ca_bundle.c_str(), R_OK) == 0;
+  env["NODE_EXTRA_CA_CERTS"] = config.ca_certificate;
   for (const char* name : {"SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "GIT_SSL_CAINFO"}) {
-    env[name] = bundle ? config_.ca_bundle : config_.ca_certificate;
+    env[name] = bundle ? config.ca_bundle : config.ca_certificate;
   }
   return env;
 }

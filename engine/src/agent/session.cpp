@@ -17,8 +17,6 @@
 namespace sandboxd::agent {
 namespace {
 
-constexpr int kControlFd = 198;
-constexpr int kStatusFd = 199;
 /// How long output may still come in after the shell said that the command has ended.
 constexpr auto kOutputGrace = std::chrono::milliseconds(10);
 /// How long the shell itself gets to finish after all that it had started is gone.
@@ -31,6 +29,15 @@ constexpr auto kEnvironmentLimit = std::chrono::milliseconds(3000);
 constexpr int kForkFailed = 254;
 constexpr std::string_view kForkFailure = "fork: Resource temporarily unavailable";
 
+/// What a command printed before it was cut short is all that the caller will ever see of it.
+AgentError with_output(AgentError error, CommandResult result) {
+  error.context["stdout"] = to_utf8(std::move(result.out));
+  error.context["stderr"] = to_utf8(std::move(result.err));
+  return error;
+}
+
+}  // namespace
+
 Result<void> write_all(int fd, std::string_view bytes, std::string_view path) {
   while (!bytes.empty()) {
     const ssize_t count = ::write(fd, bytes.data(), bytes.size());
@@ -41,15 +48,6 @@ Result<void> write_all(int fd, std::string_view bytes, std::string_view path) {
   return {};
 }
 
-/// What a command printed before it was cut short is all that the caller will ever see of it.
-AgentError with_output(AgentError error, CommandResult result) {
-  error.context["stdout"] = to_utf8(std::move(result.out));
-  error.context["stderr"] = to_utf8(std::move(result.err));
-  return error;
-}
-
-}  // namespace
-
 Session::Session(Runtime& runtime, SessionOptions options)
     : runtime_(runtime),
       options_(std::move(options)),
@@ -59,22 +57,8 @@ Session::Session(Runtime& runtime, SessionOptions options)
 Session::~Session() {
   if (directory_.empty()) return;
   remove_channel_files();
-  ::unlink((directory_ + "/c").c_str());
+  for (const char* script : {"/c", "/v"}) ::unlink((directory_ + script).c_str());
   ::rmdir(directory_.c_str());
-}
-
-Result<std::shared_ptr<Session>> Session::open(Runtime& runtime, SessionOptions options) {
-  auto session = std::make_shared<Session>(runtime, std::move(options));
-  const std::string& parent = runtime.config().run_directory;
-  session->directory_ = parent + "/" + random_id("s");
-  if (auto made = session->make_channel_files(); !made) return fail(std::move(made.error()));
-  session->known_env_ = runtime.base_env();
-  for (const auto& [name, value] : session->options_.env) session->known_env_[name] = value;
-  // Few of the commands in the SDK's own sessions need a shell; one that does starts it.
-  session->alive_ = session->service();
-  if (session->alive_) return session;
-  if (auto started = session->start_shell(); !started) return fail(std::move(started.error()));
-  return session;
 }
 
 Result<void> Session::make_channel_files() {
@@ -93,35 +77,6 @@ Result<void> Session::make_channel_files() {
 
 void Session::remove_channel_files() {
   for (const char* kind : {"/o", "/e"}) ::unlink((directory_ + kind + std::to_string(slot_)).c_str());
-}
-
-Result<void> Session::start_shell() {
-  auto control = make_pipe();
-  if (!control) return fail(std::move(control.error()));
-  auto status = make_pipe();
-  if (!status) return fail(std::move(status.error()));
-  // The shell's end of the control pipe must wait for the next line.
-  ::fcntl(control->read.get(), F_SETFL, 0);
-  SpawnRequest request;
-  request.argv = {"/bin/bash", "--norc", "--noprofile", "-c", session_driver(directory_), "bash"};
-  request.env = env_list(known_env_);
-  request.cwd = options_.cwd.empty() ? runtime_.config().workspace : options_.cwd;
-  request.service = service();
-  request.fds = {{control->read.get(), kControlFd}, {status->write.get(), kStatusFd}};
-  auto pid = runtime_.start(request, [weak = weak_from_this()](int wait_status) {
-    const auto self = weak.lock();
-    if (!self) return;
-    self->alive_ = false;
-    self->exit_code_ = shell_status(wait_status);
-    self->changed_->notify();
-  });
-  if (!pid) return fail(std::move(pid.error()));
-  pid_ = *pid;
-  alive_ = true;
-  control_ = std::move(control->write);
-  status_ = std::make_shared<OutputPump>(runtime_.executor(), std::move(status->read), changed_);
-  status_->start();
-  return {};
 }
 
 Result<Session::Channel> Session::open_channel() {

@@ -1,5 +1,8 @@
 #include "sandboxd/agent/session_script.hpp"
 
+#include <algorithm>
+#include <array>
+
 #include "sandboxd/agent/text.hpp"
 
 namespace sandboxd::agent {
@@ -15,15 +18,70 @@ std::string about(std::string_view name, std::string_view text) {
   return out;
 }
 
+/// Read by bash as it starts, kept by it, or not to be set: see "Shell Variables" in its manual.
+constexpr std::array<std::string_view, 36> kShellsOwn{"_",
+                                                      "COPROC",
+                                                      "DIRSTACK",
+                                                      "ENV",
+                                                      "EPOCHREALTIME",
+                                                      "EPOCHSECONDS",
+                                                      "EUID",
+                                                      "FUNCNAME",
+                                                      "FUNCNEST",
+                                                      "GLOBIGNORE",
+                                                      "GROUPS",
+                                                      "HISTCMD",
+                                                      "HOSTTYPE",
+                                                      "IFS",
+                                                      "LINENO",
+                                                      "MACHTYPE",
+                                                      "MAPFILE",
+                                                      "OLDPWD",
+                                                      "OPTARG",
+                                                      "OPTERR",
+                                                      "OPTIND",
+                                                      "OSTYPE",
+                                                      "PIPESTATUS",
+                                                      "POSIXLY_CORRECT",
+                                                      "POSIX_PEDANTIC",
+                                                      "PPID",
+                                                      "PS4",
+                                                      "PWD",
+                                                      "RANDOM",
+                                                      "REPLY",
+                                                      "SECONDS",
+                                                      "SHELLOPTS",
+                                                      "SHLVL",
+                                                      "SRANDOM",
+                                                      "TMOUT",
+                                                      "UID"};
+constexpr std::array<std::string_view, 3> kShellsPrefixes{"BASH", "COMP_", "__sx_"};
+
 }  // namespace
+
+bool is_plain_variable(std::string_view name) {
+  const auto letter = [](char one) {
+    return one == '_' || (one >= 'a' && one <= 'z') || (one >= 'A' && one <= 'Z');
+  };
+  if (name.empty() || !letter(name.front())) return false;
+  if (!std::all_of(name.begin(), name.end(),
+                   [&](char one) { return letter(one) || (one >= '0' && one <= '9'); }))
+    return false;
+  const auto is_prefix = [&](std::string_view prefix) { return name.starts_with(prefix); };
+  return std::find(kShellsOwn.begin(), kShellsOwn.end(), name) == kShellsOwn.end() &&
+         std::none_of(kShellsPrefixes.begin(), kShellsPrefixes.end(), is_prefix);
+}
 
 std::string session_driver(const std::string& directory) {
   const std::string quoted = shell_quote(directory);
   return "__sx_r() { return \"$1\"; }; while IFS= builtin read -r -u 198 __sx_n; do if [[ $__sx_n == e ]]; "
          "then "
-         "/usr/bin/env -0 >&199; builtin printf '\\0' >&199; else builtin mapfile -d '' -t __sx_c <" +
-         quoted + "/c; { builtin eval \"${__sx_c[0]}\"; } </dev/null >" + quoted + "/\"o$__sx_n\" 2>" +
-         quoted + "/\"e$__sx_n\" 198<&- 199>&-; builtin printf '%d\\n' \"$?\" >&199; fi; done";
+         "/usr/bin/env -0 >&199; builtin printf '\\0' >&199; elif [[ $__sx_n == v ]]; then builtin mapfile "
+         "-d '' "
+         "-t __sx_c <" +
+         quoted + "/v; builtin export -- \"${__sx_c[@]}\"; else builtin mapfile -d '' -t __sx_c <" + quoted +
+         "/c; { builtin eval \"${__sx_c[0]}\"; } </dev/null >" + quoted + "/\"o$__sx_n\" 2>" + quoted +
+         "/\"e$__sx_n\" 198<&- 199>&-; builtin printf '%d\\n' \"$?\" >&199; fi; done";
 }
 
 std::string wrap_command(const ExecRequest& request) {

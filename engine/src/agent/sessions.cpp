@@ -1,5 +1,3 @@
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <utility>
@@ -80,20 +78,9 @@ constexpr Route kSessionsRoutes[] = {
 
 }  // namespace
 
-bool Session::become(const SessionOptions& options) {
-  if (!alive_) return false;
-  struct stat here {};
-  struct stat wanted {};
-  const std::string& cwd = options.cwd.empty() ? runtime_.config().workspace : options.cwd;
-  const std::string link = "/proc/" + std::to_string(pid_) + "/cwd";
-  if (::stat(link.c_str(), &here) < 0 || ::stat(cwd.c_str(), &wanted) < 0) return false;
-  if (here.st_dev != wanted.st_dev || here.st_ino != wanted.st_ino) return false;
-  for (const auto& [name, value] : options.env) {
-    const auto known = known_env_.find(name);
-    if (known == known_env_.end() || known->second != value) return false;
-  }
-  options_ = options;
-  return true;
+void Sessions::adopt(WaitingShell shell) {
+  prepared_ = true;
+  spare_ = Session::adopt(runtime_, std::move(shell));
 }
 
 void Sessions::prepare() {

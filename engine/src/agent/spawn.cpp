@@ -25,7 +25,7 @@
 namespace sandboxd::agent {
 namespace {
 
-enum class Stage { none, groups, descriptors, terminal, cwd, exec };
+enum class Stage { none, groups, descriptors, terminal, cwd, privileges, exec };
 
 /// Everything that the child needs, made ready before the fork: it may only make system calls.
 struct ChildPlan {
@@ -37,6 +37,7 @@ struct ChildPlan {
   std::span<const int> cgroups;
   rlim_t processes = 0;
   bool drop_groups = false;
+  const std::function<bool()>* give_up = nullptr;
   int null_fd = -1;
   bool controlling_terminal = false;
   bool join_late = false;
@@ -128,6 +129,7 @@ void release_into_groups(pid_t pid, const ChildPlan& plan) {
   child_descriptors(plan);
   if (plan.controlling_terminal && ::ioctl(0, TIOCSCTTY, 0) < 0) child_fail(plan, Stage::terminal);
   if (plan.cwd != nullptr && ::chdir(plan.cwd) < 0) child_fail(plan, Stage::cwd);
+  if (plan.give_up != nullptr && !(*plan.give_up)()) child_fail(plan, Stage::privileges);
   if (plan.join_late) ask_to_be_traced(plan);
   ::execve(plan.argv[0], const_cast<char* const*>(plan.argv), const_cast<char* const*>(plan.env));
   child_fail(plan, Stage::exec);
@@ -148,11 +150,6 @@ std::vector<const char*> pointers(const std::vector<std::string>& texts) {
   for (const auto& text : texts) out.push_back(text.c_str());
   out.push_back(nullptr);
   return out;
-}
-
-int null_device() {
-  static const UniqueFd fd(::open("/dev/null", O_RDWR | O_CLOEXEC));
-  return fd.get();
 }
 
 struct ProcessEntry {
@@ -214,6 +211,7 @@ Result<pid_t> spawn(const SpawnRequest& request, const SpawnLimits& limits) {
   }
   const auto argv = pointers(request.argv);
   const auto env = pointers(request.env);
+  const UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   ChildPlan plan;
   plan.argv = argv.data();
   plan.env = env.data();
@@ -224,7 +222,8 @@ Result<pid_t> spawn(const SpawnRequest& request, const SpawnLimits& limits) {
   plan.join_late = limits.crowded && !limits.cgroup_fds.empty();
   plan.processes = limits.processes;
   plan.drop_groups = limits.drop_groups;
-  plan.null_fd = null_device();
+  plan.give_up = limits.give_up;
+  plan.null_fd = null.get();
   plan.controlling_terminal = request.controlling_terminal;
   const pid_t pid = fork_child(plan);
   if (pid < 0) return fail(file_error(errno, "cannot start a process", request.argv[0], "process.start"));

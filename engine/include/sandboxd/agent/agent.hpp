@@ -4,8 +4,12 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "sandboxd/agent/error.hpp"
+#include "sandboxd/agent/fd.hpp"
 
 namespace sandboxd::agent {
 
@@ -41,8 +45,21 @@ struct AgentConfig {
   std::function<void(pid_t, int)> on_foreign_exit;
 };
 
+/// The shell of the first session, started before the agent runs.
+struct WaitingShell {
+  pid_t pid = 0;
+  std::string directory;  ///< of its session's pipes
+  UniqueFd control;
+  UniqueFd status;
+  std::map<std::string, std::string> env;
+};
+
+/// Starts it with the environment that the configuration gives so far; what is added later is told to it.
+/// `give_up` is for privileges that this process still has and commands must not have: see SpawnLimits.
+Result<WaitingShell> start_waiting_shell(const AgentConfig& config, const std::function<bool()>& give_up);
+
 /// Serves the control API and reaps children until SIGTERM or SIGINT; returns the exit status of the
 /// container. Meant to be pid 1 of its namespace; as any other process it looks after its own children only.
-int run_agent(const AgentConfig& config);
+int run_agent(const AgentConfig& config, std::optional<WaitingShell> shell = std::nullopt);
 
 }  // namespace sandboxd::agent

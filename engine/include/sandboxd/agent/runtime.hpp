@@ -144,6 +144,8 @@ class Runtime {
 
   /// Starts a child; `on_exit` gets its wait status from the loop, never before this call returns.
   Result<pid_t> start(const SpawnRequest& request, std::function<void(int)> on_exit);
+  /// The same for a child that was started before there was this object.
+  void adopt(pid_t pid, std::function<void(int)> on_exit);
   /// Collects every child that has ended.
   void reap();
   [[nodiscard]] std::vector<pid_t> children() const;
@@ -154,7 +156,7 @@ class Runtime {
   Task<Result<void>> room();
   [[nodiscard]] AgentError no_room() const;
 
-  /// The environment of a command: defaults, configuration, certificates; later wins.
+  /// That of the configuration.
   [[nodiscard]] std::map<std::string, std::string> base_env() const;
 
   /// Lets a coroutine run on its own. A failure of it is logged.
@@ -205,6 +207,12 @@ class Runtime {
   std::map<pid_t, std::function<void(int)>> exits_;
   int hurries_ = 0;
 };
+
+/// The environment of a command: defaults, configuration, certificates; later wins.
+std::map<std::string, std::string> base_env(const AgentConfig& config);
+
+/// What a command gets of the container's limits.
+SpawnLimits command_limits(const AgentConfig& config);
 
 std::vector<std::string> env_list(const std::map<std::string, std::string>& env);
 

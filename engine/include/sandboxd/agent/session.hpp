@@ -45,9 +45,10 @@ class Session : public std::enable_shared_from_this<Session> {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
   static Result<std::shared_ptr<Session>> open(Runtime& runtime, SessionOptions options);
+  /// With a shell that has been started already.
+  static std::shared_ptr<Session> adopt(Runtime& runtime, WaitingShell shell);
 
-  /// Whether it, which nobody has used yet, is as one that would be opened with the options; it has them
-  /// then.
+  /// Makes it, which nobody has used yet, as one that would be opened with the options, if it can be that.
   bool become(const SessionOptions& options);
   Task<Result<CommandResult>> exec(ExecRequest request, Cancellation& cancellation);
   /// The variables that the shell exports, as of now or, while a command runs, of the last time it was asked.
@@ -69,6 +70,11 @@ class Session : public std::enable_shared_from_this<Session> {
     std::shared_ptr<OutputPump> err;
   };
   Result<void> start_shell();
+  [[nodiscard]] std::function<void(int)> on_shell_exit();
+  void watch_shell(pid_t pid, UniqueFd control, UniqueFd status);
+  [[nodiscard]] bool stands_in(const std::string& directory) const;
+  /// Has the shell, which runs no command, export these besides what it has.
+  Result<void> export_variables(const std::map<std::string, std::string>& variables);
   Result<void> make_channel_files();
   void remove_channel_files();
   Result<Channel> open_channel();
@@ -116,6 +122,8 @@ class Sessions {
  public:
   explicit Sessions(Runtime& runtime) : runtime_(runtime) {}
 
+  /// Has a shell for the first session that was started ahead of the agent itself.
+  void adopt(WaitingShell shell);
   /// Starts the shell of the first session ahead of it, once: a process takes longer to start than most
   /// commands to run.
   void prepare();
@@ -137,6 +145,9 @@ class Sessions {
   std::shared_ptr<Session> spare_;
   bool prepared_ = false;
 };
+
+/// Writes all of it, however often it has to be asked; `path` is for the error.
+Result<void> write_all(int fd, std::string_view bytes, std::string_view path);
 
 /// `__DISABLE_SESSION__` and requests without an id run without a session.
 bool is_sessionless(const std::string& id);

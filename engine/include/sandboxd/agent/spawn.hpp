@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <set>
 #include <span>
 #include <string>
@@ -29,6 +30,8 @@ struct SpawnLimits {
   bool crowded = false;         ///< so many share these groups that a turn on a processor may take long
   std::uint64_t processes = 0;  ///< RLIMIT_NPROC, 0 to leave it
   bool drop_groups = false;     ///< without the agent's supplementary groups
+  /// Gives up what the program must not have, in the child: by system calls alone. Whether it could.
+  const std::function<bool()>* give_up = nullptr;
 };
 
 /// Starts it without ever holding a half-started child: a failed chdir or exec is the caller's error.
