@@ -1,7 +1,10 @@
 import { once } from "node:events";
 import { connect, createServer, type TLSSocket } from "node:tls";
 import { expect, test } from "vitest";
-import { CertificateAuthority } from "../../js/src/engine/certificates.ts";
+import { CertificateAuthority, generateLeafKeys } from "../../js/src/engine/certificates.ts";
+
+const leafKeys = await generateLeafKeys();
+const create = () => CertificateAuthority.create(leafKeys);
 
 async function handshake(authority: CertificateAuthority, host: string, trusted: string): Promise<TLSSocket> {
   const server = createServer({
@@ -28,7 +31,7 @@ async function handshake(authority: CertificateAuthority, host: string, trusted:
 }
 
 test("a client that trusts the authority accepts every name it signs for", async () => {
-  const authority = await CertificateAuthority.create();
+  const authority = await create();
   const long = `${"a".repeat(60)}.${"b".repeat(60)}.example`;
   for (const host of ["api.example.com", long]) {
     expect((await handshake(authority, host, authority.certificatePem)).authorized).toBe(true);
@@ -36,11 +39,11 @@ test("a client that trusts the authority accepts every name it signs for", async
 });
 
 test("an authority of another container is not trusted", async () => {
-  const [one, other] = await Promise.all([CertificateAuthority.create(), CertificateAuthority.create()]);
+  const [one, other] = await Promise.all([create(), create()]);
   await expect(handshake(one, "api.example.com", other.certificatePem)).rejects.toThrow(/certificate/);
 });
 
 test("one name is signed for once, and a failed attempt is not kept", async () => {
-  const authority = await CertificateAuthority.create();
+  const authority = await create();
   expect(await authority.contextFor("a.example")).toBe(await authority.contextFor("a.example"));
 });

@@ -106,6 +106,24 @@ test("it runs from the moment of start, and the first fetch waits until the serv
   expect(await execute(run, "echo $GREETING")).toBe("hello\n");
 });
 
+test("whether the server listens is asked of it once in each life, and of no other port", async () => {
+  const run = probe();
+  for (const life of ["first", "second"]) {
+    await run({ op: "start" });
+    const answers = [await run({ op: "fetch" }), await run({ op: "fetch" })];
+    expect(answers, life).toMatchObject([
+      { status: 200, text: "sandbox control server\n" },
+      { status: 200, text: "" },
+    ]);
+    expect(await run({ op: "fetch", url: "http://other/" })).toMatchObject({
+      text: "sandbox control server\n",
+    });
+    expect(await run({ op: "fetch", port: 8080 })).toMatch(/container is not listening/);
+    await run({ op: "destroy" });
+    expect(await run({ op: "fetch" })).toMatch(/The container is not running/);
+  }
+});
+
 test("a port that nobody listens on gives the runtime's own text", async () => {
   const run = probe();
   await run({ op: "start" });

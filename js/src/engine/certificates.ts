@@ -28,6 +28,16 @@ const validityMs = 365 * dayMs;
 /** A sandbox that walks through names must not grow the host's memory without end. */
 const maxContexts = 512;
 
+const authorityExtensions = [
+  new BasicConstraintsExtension(true, 0, true),
+  new KeyUsagesExtension(KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign, true),
+];
+const leafExtensions = [
+  new BasicConstraintsExtension(false, undefined, true),
+  new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
+  new ExtendedKeyUsageExtension([ExtendedKeyUsage.serverAuth]),
+];
+
 export class CertificateAuthority {
   readonly certificatePem: string;
   readonly #certificate: X509Certificate;
@@ -44,8 +54,9 @@ export class CertificateAuthority {
     this.certificatePem = `${certificate.toString("pem").trim()}\n`;
   }
 
-  static async create(): Promise<CertificateAuthority> {
-    const [caKeys, leaf] = await Promise.all([generateKeys(), generateLeafKeys()]);
+  /** `leaf` are the keys of all names' certificates; each container's could have its own, if they did not take so long to make. */
+  static async create(leaf: LeafKeys): Promise<CertificateAuthority> {
+    const caKeys = await generateKeys();
     const certificate = await X509CertificateGenerator.createSelfSigned({
       name: "CN=Sandbox containers CA, O=iterate-sandboxes",
       serialNumber: serialNumber(),
@@ -53,8 +64,7 @@ export class CertificateAuthority {
       keys: caKeys,
       signingAlgorithm: algorithm,
       extensions: [
-        new BasicConstraintsExtension(true, 0, true),
-        new KeyUsagesExtension(KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign, true),
+        ...authorityExtensions,
         await SubjectKeyIdentifierExtension.create(caKeys.publicKey),
       ],
     });
@@ -85,9 +95,7 @@ export class CertificateAuthority {
       signingAlgorithm: algorithm,
       extensions: [
         new SubjectAlternativeNameExtension([{ type: isIP(host) === 0 ? "dns" : "ip", value: host }], true),
-        new BasicConstraintsExtension(false, undefined, true),
-        new KeyUsagesExtension(KeyUsageFlags.digitalSignature, true),
-        new ExtendedKeyUsageExtension([ExtendedKeyUsage.serverAuth]),
+        ...leafExtensions,
         await AuthorityKeyIdentifierExtension.create(this.#certificate),
       ],
     });
@@ -99,7 +107,8 @@ export class CertificateAuthority {
   }
 }
 
-interface LeafKeys {
+/** A key pair, and its private key as TLS takes it. */
+export interface LeafKeys {
   keys: CryptoKeyPair;
   pem: string;
 }
@@ -110,7 +119,7 @@ async function generateKeys(): Promise<CryptoKeyPair> {
   return keys;
 }
 
-async function generateLeafKeys(): Promise<LeafKeys> {
+export async function generateLeafKeys(): Promise<LeafKeys> {
   const keys = await generateKeys();
   const der = await crypto.subtle.exportKey("pkcs8", keys.privateKey);
   if (!(der instanceof ArrayBuffer)) throw new TypeError("a private key was not exported as bytes");

@@ -33,6 +33,10 @@ export interface ContainerClass {
   instanceType: string;
 }
 
+/** The agent's port, which listens as long as the container runs. */
+const agentPort = 3000;
+/** Where the library asks a port whether it listens. Any answer will do. */
+const probe = "http://ping/";
 /** The base class schedules alarms as it reads the exit; this gives it the time to note it first. */
 const exitNoticeMs = 5;
 /** The host has told the end on another connection by then. */
@@ -75,6 +79,8 @@ class EngineContainer {
   readonly #class: ContainerClass;
   /** The watch on one incarnation, and which; one request to the host serves every `monitor` call. */
   #watch: { life: Life; ended: Promise<Outcome> } | null = null;
+  /** In which the agent has answered. */
+  #answered: Life | null = null;
 
   constructor(ctx: DurableObjectState, engine: Fetcher, containerClass: ContainerClass) {
     this.#storage = ctx.storage;
@@ -168,6 +174,8 @@ class EngineContainer {
   async #fetchPort(port: number, request: Request): Promise<Response> {
     const life = currentLife(this.#id);
     if (life === null || life.outcome !== null) throw portError("not_running", port);
+    // The library has just asked the same by another name: what it will hear is known.
+    if (port === agentPort && this.#answered === life && request.url === probe) return new Response();
     const headers = new Headers(request.headers);
     this.#address(headers, "port", life);
     headers.set(engineHeader.port, String(port));
@@ -180,7 +188,10 @@ class EngineContainer {
       signal: request.signal,
     });
     const error = response.headers.get(engineHeader.error);
-    if (error === null) return response;
+    if (error === null) {
+      if (port === agentPort) this.#answered = life;
+      return response;
+    }
     await response.body?.cancel();
     // The library starts a container that it knows to be over; one that seems to run it gives up.
     if (error === "not_running") await Promise.race([this.#watchOf(life).ended, after(endNoticeMs)]);

@@ -7,7 +7,7 @@ import "./websocket-global.ts";
 import { type MessagePort, workerData } from "node:worker_threads";
 import { newMessagePortRpcSession, RpcTarget } from "capnweb";
 import { loadCore } from "#core";
-import { CertificateAuthority } from "./certificates.ts";
+import { CertificateAuthority, generateLeafKeys } from "./certificates.ts";
 import { EgressListener, type EgressOptions } from "./egress.ts";
 import { Outbound, type OutboundOptions } from "./outbound.ts";
 import { type Intercept, interceptKey } from "./protocol.ts";
@@ -38,6 +38,7 @@ export class EgressThread extends RpcTarget {
   readonly #secret: string;
   readonly #port: MessagePort;
   readonly #listeners = new Set<EgressListener>();
+  readonly #leafKeys = generateLeafKeys();
   #worker: WorkerAddress | null = null;
 
   constructor(outbound: Outbound, secret: string, port: MessagePort) {
@@ -56,7 +57,7 @@ export class EgressThread extends RpcTarget {
 
   /** Makes the authority of one container, whichever it will be. */
   async prepare(): Promise<EgressPreparation> {
-    const authority = await CertificateAuthority.create();
+    const authority = await CertificateAuthority.create(await this.#leafKeys);
     const handle = new EgressHandle(authority, this.#listeners, {
       outbound: this.#outbound,
       worker: () => this.#workerCalls(),
