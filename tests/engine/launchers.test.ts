@@ -16,7 +16,12 @@ const limits: ContainerLimits = {
 };
 const larger = { ...limits, memoryBytes: 2 ** 29 };
 const sandboxd = await sandboxdPath();
-const waiting = () => descendants(process.pid).filter(({ name }) => name === "sandboxd");
+/** Launchers. A spawner has their name too until it takes its own. */
+function waiting() {
+  const all = descendants(process.pid);
+  const spawners = new Set(all.filter(({ name }) => name === "sandboxd-spawn").map(({ pid }) => pid));
+  return all.filter(({ name, parent }) => name === "sandboxd" && spawners.has(parent));
+}
 let folder = "";
 let open: Launchers[] = [];
 
@@ -37,11 +42,13 @@ function launchersOf(binary = sandboxd): Launchers {
   return launchers;
 }
 
-/** Once a launcher waits: its process. */
+/** The process of the launcher that waits, as soon as it does. */
 async function prepared(): Promise<number> {
-  const pid = () => waiting()[0]?.pid ?? 0;
-  await expect.poll(pid, { interval: 1 }).not.toBe(0);
-  return pid();
+  for (;;) {
+    const [launcher] = waiting();
+    if (launcher !== undefined) return launcher.pid;
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
 }
 
 /** What stands in the folders of containers. */

@@ -91,7 +91,8 @@ export class Sandboxd {
         exitCode: message.exit,
         reason: text === null ? (reason ?? "exited") : `${reason}: ${text}`,
       };
-      if (this.#innerPid !== null) this.#settleEnded(this.#end({ code: message.exit, signal: null, error: null }));
+      if (this.#innerPid !== null)
+        this.#settleEnded(this.#end({ code: message.exit, signal: null, error: null }));
     }
   }
 
