@@ -5,16 +5,13 @@
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
-#include <cstring>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -44,21 +41,8 @@ int report_failure(const SystemError& error) {
 
 // A socket's path may be longer than sun_path: it goes by a descriptor of its directory.
 SysResult<Fd> listen_control(const Fd& directory) {
-  Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!socket) return failed("socket_failed", "control socket");
-  if (::unlinkat(directory.get(), "control.sock", 0) != 0 && errno != ENOENT) {
-    return failed("runtime_dir_refused", "remove an old control.sock");
-  }
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  const std::string path = "/proc/self/fd/" + std::to_string(directory.get()) + "/control.sock";
-  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  const mode_t mask = ::umask(0177);
-  const int bound = ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
-  ::umask(mask);
-  if (bound != 0) return failed("runtime_dir_refused", "bind control.sock in runtimeDir");
-  if (::listen(socket.get(), 1024) != 0) return failed("listen_failed", "control.sock");
-  return socket;
+  return listen_privately("/proc/self/fd/" + std::to_string(directory.get()) + "/control.sock",
+                          "control.sock in runtimeDir");
 }
 
 // clone with fork's meaning; glibc has no call for it. The caller has one thread only.
@@ -263,24 +247,12 @@ SysStatus Launch::start() {
   return done;
 }
 
-// Dies with whoever started it, also when that happened before this line.
-bool follow_parent() {
-  const pid_t parent = ::getppid();
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  return ::getppid() == parent;
-}
-
-void raise_file_limit() {
-  rlimit files{};
-  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
-  files.rlim_cur = files.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &files);
-}
-
 }  // namespace
 
 int launch() {
-  if (!follow_parent()) return 1;
+  if (!follow_parent(::getppid())) return 1;
+  // A launcher that a spawner has started goes by the name of the link that it was started by.
+  ::prctl(PR_SET_NAME, "sandboxd");
   ::signal(SIGPIPE, SIG_IGN);
   raise_file_limit();
   const auto text = read_line(STDIN_FILENO, most_config_bytes);

@@ -1,4 +1,5 @@
-// sandboxd: one container's launcher, first process, agent and relay in one binary.
+// sandboxd: one container's launcher, first process, agent and relay in one binary, and what starts
+// launchers.
 
 #include <cstdio>
 #include <span>
@@ -6,6 +7,7 @@
 
 #include "sandboxd/doctor.hpp"
 #include "sandboxd/launcher.hpp"
+#include "sandboxd/spawner.hpp"
 #include "sandboxd/squash/squash.hpp"
 
 namespace {
@@ -14,6 +16,7 @@ constexpr std::string_view usage =
     "usage: sandboxd launch            prepare a container from a line of JSON on standard input, start it "
     "from\n"
     "                                  the second line, stay until it ends\n"
+    "       sandboxd spawn SOCKET      start launchers for whoever connects, until standard input ends\n"
     "       sandboxd doctor [--json]   say what this machine offers and what to install or set\n"
     "       sandboxd sweep DIR...      remove the scratch of containers whose launcher was killed\n"
     "       sandboxd squash DIR ARCHIVE EXCLUDES THREADS   archive a directory as squashfs\n";
@@ -23,6 +26,7 @@ constexpr std::string_view usage =
 int main(int argc, char** argv) {
   const std::string_view role = argc > 1 ? argv[1] : "";
   if (role == "launch" && argc == 2) return sandboxd::launch();
+  if (role == "spawn" && argc == 3) return sandboxd::spawn_launchers(argv[0], argv[2]);
   if (role == "doctor") return sandboxd::doctor(argc > 2 && std::string_view(argv[2]) == "--json");
   if (role == "squash") return sandboxd::squash::squash(std::span(argv + 2, argv + argc));
   if (role == "sweep" && argc > 2) return sandboxd::sweep(argc - 2, argv + 2);

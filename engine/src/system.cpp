@@ -3,12 +3,16 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <cstring>
 
 namespace sandboxd {
@@ -250,6 +254,38 @@ int run_program(const std::vector<std::string>& argv) {
     if (errno != EINTR) return 127;
   }
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+bool follow_parent(pid_t parent) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  return ::getppid() == parent;
+}
+
+void raise_file_limit() {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  files.rlim_cur = files.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &files);
+}
+
+SysResult<Fd> listen_privately(const std::string& path, const std::string& name) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) {
+    return failed("runtime_dir_refused", "bind " + name, ENAMETOOLONG);
+  }
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!socket) return failed("socket_failed", "make a socket for " + name);
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT) {
+    return failed("runtime_dir_refused", "remove an old " + name);
+  }
+  const mode_t mask = ::umask(0177);
+  const int bound = ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  ::umask(mask);
+  if (bound != 0) return failed("runtime_dir_refused", "bind " + name);
+  if (::listen(socket.get(), 1024) != 0) return failed("listen_failed", "listen on " + name);
+  return socket;
 }
 
 namespace {

@@ -1,9 +1,7 @@
 /** One container waits for whose it will be, whatever becomes of it meanwhile. */
-import { once } from "node:events";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type ContainerLimits, type Launcher, Launchers } from "../../js/src/engine/launchers.ts";
 import { sandboxdPath } from "../../js/src/engine/sandboxd-path.ts";
@@ -18,7 +16,12 @@ const limits: ContainerLimits = {
 };
 const larger = { ...limits, memoryBytes: 2 ** 29 };
 const sandboxd = await sandboxdPath();
-const waiting = () => descendants(process.pid).filter(({ name }) => name === "sandboxd");
+/** Launchers. A spawner has their name too until it takes its own. */
+function waiting() {
+  const all = descendants(process.pid);
+  const spawners = new Set(all.filter(({ name }) => name === "sandboxd-spawn").map(({ pid }) => pid));
+  return all.filter(({ name, parent }) => name === "sandboxd" && spawners.has(parent));
+}
 let folder = "";
 let open: Launchers[] = [];
 
@@ -39,54 +42,62 @@ function launchersOf(binary = sandboxd): Launchers {
   return launchers;
 }
 
+/** The process of the launcher that waits, as soon as it does. */
+async function prepared(): Promise<number> {
+  for (;;) {
+    const [launcher] = waiting();
+    if (launcher !== undefined) return launcher.pid;
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+}
+
 /** What stands in the folders of containers. */
-const folders = () => ["run", "scratch"].flatMap((name) => readdirSync(join(folder, name)));
+const folders = () =>
+  ["run", "scratch"].flatMap((name) =>
+    readdirSync(join(folder, name), { withFileTypes: true }).filter((each) => each.isDirectory()),
+  );
 
 async function nextLine({ process }: Launcher): Promise<unknown> {
-  const [line] = await once(createInterface({ input: process.stdout }), "line");
+  const line = await new Promise<string>((resolve) => process.onLine(resolve));
   return JSON.parse(line);
 }
 
 async function end({ process }: Launcher): Promise<void> {
-  process.stdout.resume();
   process.kill("SIGKILL");
-  await once(process, "close");
+  await process.closed;
 }
 
 test("a container that was prepared is the next to be taken, and the one after it is new", async () => {
   const launchers = launchersOf();
   launchers.prepare();
   launchers.prepare();
-  const [prepared, ...others] = waiting();
-  expect(others).toEqual([]);
+  const pid = await prepared();
   const [first, second] = [launchers.take(limits), launchers.take(limits)];
-  expect(first.process.pid).toBe(prepared?.pid);
-  expect(second.process.pid).not.toBe(first.process.pid);
   expect(await Promise.all([first, second].map(nextLine))).toEqual([{ prepared: true }, { prepared: true }]);
+  expect(first.process.pid).toBe(pid);
+  expect(waiting().map((each) => each.pid)).toEqual([pid, second.process.pid]);
   await Promise.all([first, second].map(end));
 });
 
 test("one whose second line never comes ends and leaves nothing but its folders", async () => {
   const { process, upperDir } = launchersOf().take(limits);
-  process.stdin.end();
-  process.stdout.resume();
-  const [code] = await once(process, "close");
-  expect(code).toBe(1);
+  process.endInput();
+  expect(await process.closed).toMatchObject({ code: 1 });
   expect(readdirSync(upperDir)).toEqual([]);
 });
 
 test("limits of another kind make a new one, and the next is prepared with them", async () => {
   const launchers = launchersOf();
   launchers.prepare();
-  const [small] = waiting();
+  const small = await prepared();
   const taken = launchers.take(larger);
-  expect(taken.process.pid).not.toBe(small?.pid);
   launchers.prepare();
   const again = launchers.take(larger);
-  expect(again.process.pid).not.toBe(taken.process.pid);
-  expect(await nextLine(again)).toEqual({ prepared: true });
-  expect(launchers.take(limits).process.pid).not.toBe(small?.pid);
-  await Promise.all([taken, again].map(end));
+  const other = launchers.take(limits);
+  expect(await Promise.all([taken, again, other].map(nextLine))).toEqual(Array(3).fill({ prepared: true }));
+  const pids = [small, ...[taken, again, other].map(({ process }) => process.pid)];
+  expect(new Set(pids).size).toBe(4);
+  await Promise.all([taken, again, other].map(end));
 });
 
 test.each(["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP"])(
@@ -94,14 +105,13 @@ test.each(["SIGKILL", "SIGTERM", "SIGINT", "SIGHUP"])(
   async (signal) => {
     const launchers = launchersOf();
     launchers.prepare();
-    const [prepared] = waiting();
-    if (prepared === undefined) throw new Error("no launcher waits");
-    process.kill(prepared.pid, signal);
-    // Until its parent has heard of it.
-    while (existsSync(`/proc/${prepared.pid}`)) await new Promise((resolve) => setImmediate(resolve));
+    const pid = await prepared();
+    process.kill(pid, signal);
+    // Until it has been heard of.
+    while (existsSync(`/proc/${pid}`)) await new Promise((resolve) => setImmediate(resolve));
     const taken = launchers.take(limits);
-    expect(taken.process.pid).not.toBe(prepared.pid);
-    expect(taken.process.exitCode ?? taken.process.signalCode).toBeNull();
+    expect(await nextLine(taken)).toEqual({ prepared: true });
+    expect(taken.process.pid).not.toBe(pid);
     await end(taken);
   },
 );
@@ -111,18 +121,19 @@ test("one whose first process died while it waited is not taken", async () => {
   launchers.prepare();
   const inner = () => descendants(process.pid).find(({ name }) => name === "sandboxd-init");
   while (inner() === undefined) await new Promise((resolve) => setImmediate(resolve));
-  const [prepared] = waiting();
+  const pid = await prepared();
   process.kill(inner()?.pid ?? 0, "SIGKILL");
-  while (existsSync(`/proc/${prepared?.pid}`)) await new Promise((resolve) => setImmediate(resolve));
+  while (existsSync(`/proc/${pid}`)) await new Promise((resolve) => setImmediate(resolve));
   const taken = launchers.take(limits);
-  expect(taken.process.pid).not.toBe(prepared?.pid);
+  expect(await nextLine(taken)).toEqual({ prepared: true });
+  expect(taken.process.pid).not.toBe(pid);
   await end(taken);
 });
 
 test("none outlives a close, and none is prepared after it", async () => {
   const launchers = launchersOf();
   launchers.prepare();
-  expect(waiting()).toHaveLength(1);
+  await prepared();
   await launchers.close();
   expect(folders()).toEqual([]);
   launchers.prepare();
@@ -137,19 +148,19 @@ test("one that has no place for its folders leaves no process", () => {
   launchers.prepare();
   expect(() => launchers.take(limits)).toThrow(/ENOENT/);
   expect(folders()).toEqual([]);
-  return expect.poll(waiting).toEqual([]);
+  expect(waiting()).toEqual([]);
 });
 
 test("a binary that is not there, or leads nowhere, is told by who takes a launcher", async () => {
   const missing = launchersOf("/nowhere/sandboxd");
   missing.prepare();
   await new Promise((resolve) => setImmediate(resolve));
-  const [error] = await once(missing.take(limits).process, "error");
-  expect(error).toMatchObject({ code: "ENOENT" });
+  const { error } = await missing.take(limits).process.closed;
+  expect(error).toMatchObject({ code: "ENOENT", message: "spawn /nowhere/sandboxd ENOENT" });
 
   const path = join(folder, "sandboxd");
   symlinkSync(path, path);
   const circle = launchersOf(path);
   circle.prepare();
-  expect(() => circle.take(limits)).toThrow(/ELOOP/);
+  expect((await circle.take(limits).process.closed).error).toMatchObject({ code: "ELOOP" });
 });

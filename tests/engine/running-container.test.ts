@@ -39,7 +39,10 @@ afterAll(async () => {
 });
 
 const processes = (name: string) => descendants(process.pid).filter((each) => each.name === name);
-const folders = () => ["run", "scratch"].flatMap((name) => readdirSync(join(folder, name)));
+const folders = () =>
+  ["run", "scratch"].flatMap((name) =>
+    readdirSync(join(folder, name), { withFileTypes: true }).filter((each) => each.isDirectory()),
+  );
 
 function start(): RunningContainer {
   const message = {

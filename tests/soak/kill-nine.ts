@@ -1,6 +1,6 @@
 /**
- * Kill -9 of an agent, of workerd, of the host or of everything, at random moments of create, exec, sleep, restart and destroy. After
- * each: what was acknowledged is there, no process or mount is left over, and the next command works.
+ * Kill -9 of an agent, of what starts containers, of workerd, of the host or of everything, at random moments of create, exec, sleep,
+ * restart and destroy. After each: what was acknowledged is there, no process or mount is left over, and the next command works.
  *
  * `npm run soak` goes on for its minutes; KILLS=n stops after n kills. SEED=n replays.
  */
@@ -28,7 +28,7 @@ export interface Outcome {
   byTarget: Record<string, number>;
 }
 
-const targets = ["agent", "workerd", "host", "everything"] as const;
+const targets = ["agent", "spawner", "workerd", "host", "everything"] as const;
 type Target = (typeof targets)[number];
 const verbs = ["create", "exec", "sleep", "restart", "destroy"] as const;
 
@@ -87,7 +87,7 @@ class Soak {
     this.outcome.byTarget[target] = (this.outcome.byTarget[target] ?? 0) + 1;
     await call;
     if (target === "workerd") await this.#reconnect();
-    else if (target !== "agent") await this.#serverGone(before);
+    else if (target === "host" || target === "everything") await this.#serverGone(before);
     await this.#ensureServer();
     await this.#check(known, `kill ${this.outcome.kills}: ${target} during ${verb} of ${known.name}`);
   }
@@ -190,7 +190,9 @@ class Soak {
           ? named("workerd")
           : target === "agent"
             ? named("sandboxd").slice(-1)
-            : [host, ...children.map(({ pid }) => pid)];
+            : target === "spawner"
+              ? named("sandboxd-spawn")
+              : [host, ...children.map(({ pid }) => pid)];
     for (const pid of pids) {
       try {
         process.kill(pid, "SIGKILL");
@@ -243,7 +245,7 @@ class Soak {
       return undefined;
     });
     // A signal is not a death: what reaches a container as it dies is cut off too, and is told to call again.
-    if (at.includes("agent during") && cutOff === "OPERATION_INTERRUPTED")
+    if (/(agent|spawner) during/.test(at) && cutOff === "OPERATION_INTERRUPTED")
       read = await settled(sandbox.exec(cat));
     if (known.destroyed === "yes") {
       if (read !== undefined) this.outcome.losses.push(`${at}: destroyed, yet it answers`);

@@ -77,7 +77,7 @@ async function startCrowd(server: TestServer, count: number) {
 
 /** Megabytes of every process of the sandboxes that this process runs. */
 export function pssOfSandboxes(): number {
-  const launchers = descendants(process.pid).filter(({ name }) => name.startsWith("sandboxd"));
+  const launchers = descendants(process.pid).filter(({ name }) => name === "sandboxd");
   const pids = new Set(launchers.flatMap(({ pid }) => [pid, ...descendants(pid).map((child) => child.pid)]));
   let kilobytes = 0;
   for (const pid of pids) kilobytes += memoryOf(pid, "smaps_rollup", "Pss");

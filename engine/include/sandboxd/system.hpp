@@ -88,6 +88,14 @@ bool remove_tree(const std::string& path);
 /// The whole text goes to a descriptor, or false.
 bool write_all(int fd, std::string_view text);
 
+/// From here on this process is killed when `parent`, which started it, ends. False when that has happened
+/// already.
+[[nodiscard]] bool follow_parent(pid_t parent);
+/// As many open files as this process may have at all.
+void raise_file_limit();
+/// A Unix socket that listens at `path`, in place of an old one, for this user alone. `name` is for errors.
+[[nodiscard]] SysResult<Fd> listen_privately(const std::string& path, const std::string& name);
+
 /// Sends a message with descriptors over a Unix socket pair.
 [[nodiscard]] SysStatus send_message(int socket, std::string_view text,
                                      const std::vector<int>& descriptors = {});

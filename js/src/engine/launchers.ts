@@ -1,10 +1,10 @@
 /** The processes that become containers. */
-import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { mkdirSync, rmSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { Readable, Writable } from "node:stream";
+import type { LauncherProcess } from "./launcher-process.ts";
+import { Spawner } from "./spawner.ts";
 
 /** The processes and disk that a container may take. */
 export interface ContainerLimits {
@@ -29,7 +29,7 @@ interface LaunchConfig {
 
 /** The parent of a container that nobody has yet. Who takes it removes its folders at its end. */
 export interface Launcher {
-  readonly process: ChildProcessByStdio<Writable, Readable, Readable>;
+  readonly process: LauncherProcess;
   readonly limits: ContainerLimits;
   readonly runtimeDir: string;
   readonly upperDir: string;
@@ -54,10 +54,11 @@ const dismissMs = 5_000;
 
 /**
  * Keeps one container prepared with the limits of the last one, up to where it has to be known whose it is: namespaces, mounts and control
- * groups take most of a start's time, and the process that makes them takes longer to start from one of Node's size than all the rest.
+ * groups take most of a start's time.
  */
 export class Launchers {
   readonly #options: LaunchersOptions;
+  readonly #spawner: Spawner;
   readonly #dismissed = new Set<Promise<void>>();
   #limits: ContainerLimits;
   #spare: Launcher | null = null;
@@ -67,6 +68,8 @@ export class Launchers {
   constructor(options: LaunchersOptions) {
     this.#options = options;
     this.#limits = options.limits;
+    const { binary, runtimeDir, log } = options;
+    this.#spawner = new Spawner({ binary, socket: join(runtimeDir, "spawner.sock"), log });
   }
 
   /** A launcher whose container, prepared or still in the making, waits for the second line on its standard input. */
@@ -91,13 +94,11 @@ export class Launchers {
     try {
       const spare = this.launch(this.#limits);
       this.#spare = spare;
-      const forget = () => {
+      spare.process.exited.then(() => {
         if (this.#spare !== spare) return;
         this.#spare = null;
         this.#dismiss(spare);
-      };
-      spare.process.once("exit", forget);
-      spare.process.once("error", forget);
+      });
     } catch {
       // The next start meets the same fault, and tells it.
     }
@@ -110,20 +111,15 @@ export class Launchers {
     this.#spare = null;
     if (spare !== null) this.#dismiss(spare);
     await Promise.all(this.#dismissed);
+    await this.#spawner.close();
   }
 
   /** Without a second line it tidies up after itself. */
   #dismiss(launcher: Launcher): void {
     const { process } = launcher;
-    const gone =
-      process.pid === undefined
-        ? Promise.resolve()
-        : new Promise((resolve) => process.once("close", resolve));
-    process.stdout.resume();
-    process.stderr.resume();
-    process.stdin.end();
+    process.endInput();
     const timer = setTimeout(() => process.kill("SIGKILL"), dismissMs).unref();
-    const dismissed = gone.then(() => {
+    const dismissed = process.closed.then(() => {
       clearTimeout(timer);
       return this.#remove(launcher);
     });
@@ -140,7 +136,7 @@ export class Launchers {
 
   /** A new one. */
   launch(limits: ContainerLimits): Launcher {
-    const { binary, runtimeDir, scratchDir } = this.#options;
+    const { runtimeDir, scratchDir } = this.#options;
     const id = randomUUID();
     const config: LaunchConfig = {
       id,
@@ -148,24 +144,16 @@ export class Launchers {
       upperDir: join(scratchDir, id),
       limits,
     };
-    // Nothing of this process's environment is handed down: it may hold keys.
-    const child = spawn(binary, ["launch"], {
-      stdio: ["pipe", "pipe", "pipe"],
-      env: { PATH: process.env.PATH ?? "/usr/sbin:/usr/bin:/sbin:/bin" },
-    });
-    // Whoever has it listens for more than that, from the next turn on.
-    child.on("error", () => undefined);
     const { runtimeDir: run, upperDir } = config;
     try {
       for (const dir of [run, upperDir]) mkdirSync(dir, { mode: 0o700 });
-      child.stdin.on("error", () => undefined);
-      child.stdin.write(`${JSON.stringify(config)}\n`);
     } catch (error) {
-      child.kill("SIGKILL");
       for (const dir of [run, upperDir]) rmSync(dir, { recursive: true, force: true });
       throw error;
     }
-    return { process: child, limits, runtimeDir: run, upperDir, waited: false };
+    const process = this.#spawner.launch();
+    process.write(`${JSON.stringify(config)}\n`);
+    return { process, limits, runtimeDir: run, upperDir, waited: false };
   }
 }
 

@@ -1,6 +1,5 @@
 /** One `sandboxd launch`: the process that is a container's parent on this machine. */
-import { createInterface } from "node:readline";
-import type { Launcher } from "./launchers.ts";
+import type { LauncherEnd, LauncherProcess } from "./launcher-process.ts";
 import type { Outcome } from "./protocol.ts";
 
 /** The second line that `sandboxd launch` reads from its standard input: whose the container is. */
@@ -23,7 +22,7 @@ export class Sandboxd {
   readonly ended: Promise<Outcome>;
   /** Settles when the parent is gone too, and with it every mount. */
   readonly closed: Promise<void>;
-  readonly #process: Launcher["process"];
+  readonly #process: LauncherProcess;
   #innerPid: number | null = null;
   #reported: { exitCode: number; reason: string } | null = null;
   #stderr = "";
@@ -32,37 +31,26 @@ export class Sandboxd {
   #settleEnded: (outcome: Outcome) => void = () => undefined;
 
   /** `id` is for the log. */
-  constructor(child: Launcher["process"], id: string, log: (line: string) => void) {
+  constructor(child: LauncherProcess, id: string, log: (line: string) => void) {
     this.#process = child;
-    createInterface({ input: child.stderr }).on("line", (line) => {
+    child.onErrorLine((line) => {
       this.#stderr = `${this.#stderr}${line}\n`.slice(-4096);
       log(`sandboxd ${id.slice(0, 12)}: ${line}`);
     });
     this.ready = new Promise((resolve, reject) => {
-      createInterface({ input: child.stdout }).on("line", (line) => this.#onLine(line, resolve));
+      child.onLine((line) => this.#onLine(line, resolve));
       this.#rejectReady = reject;
     });
     this.ready.catch(() => undefined);
     this.ended = new Promise((settle) => {
       this.#settleEnded = settle;
     });
-    this.closed = new Promise((settle) => {
-      child.once("error", (error) => {
-        this.#stderr += error.message;
-        if (child.pid !== undefined) return;
-        this.#settleEnded(this.#end(null, null));
-        settle();
-      });
-      child.once("close", (code, signal) => {
-        this.#settleEnded(this.#end(code, signal));
-        settle();
-      });
-    });
+    this.closed = child.closed.then((end) => this.#settleEnded(this.#end(end)));
   }
 
   /** Starts the container that the process has prepared. */
   start(config: StartConfig): void {
-    this.#process.stdin.end(JSON.stringify(config));
+    this.#process.endInput(JSON.stringify(config));
   }
 
   /** Sends a signal to pid 1 inside. */
@@ -103,12 +91,14 @@ export class Sandboxd {
         exitCode: message.exit,
         reason: text === null ? (reason ?? "exited") : `${reason}: ${text}`,
       };
-      if (this.#innerPid !== null) this.#settleEnded(this.#end(message.exit, null));
+      if (this.#innerPid !== null)
+        this.#settleEnded(this.#end({ code: message.exit, signal: null, error: null }));
     }
   }
 
-  #end(code: number | null, signal: string | null): Outcome {
+  #end({ code, signal, error }: LauncherEnd): Outcome {
     this.#gone = true;
+    if (error !== null) this.#stderr += error.message;
     const started = this.#innerPid !== null;
     const message =
       this.#reported?.reason ?? (this.#stderr.trim() || `sandboxd ended with ${signal ?? `status ${code}`}`);
