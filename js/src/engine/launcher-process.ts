@@ -107,22 +107,22 @@ export class LauncherProcess {
 
   /** Asks the spawner at `path` for it. Its owner's alone. */
   async connect(path: string, id: string): Promise<void> {
-    const control = new Socket({ allowHalfOpen: true });
-    const errors = new Socket();
+    const sockets = [new Socket({ allowHalfOpen: true }), new Socket()] as const;
+    const [control, errors] = sockets;
+    // An error closes them, which is heard of by itself.
+    for (const socket of sockets) socket.on("error", () => undefined);
     try {
-      await Promise.all([control, errors].map((socket) => once(socket.connect(path), "connect")));
+      await Promise.all(sockets.map((socket) => once(socket.connect(path), "connect")));
     } catch (error) {
-      for (const socket of [control, errors]) socket.on("error", () => undefined).destroy();
+      for (const socket of sockets) socket.destroy();
       throw error;
     }
     eachLine(errors, (line) => this.#complaints.push(line));
-    errors.once("close", () => this.#settleStreams());
+    whenOver(errors, ["close"], () => this.#settleStreams());
     errors.write(`${id}e`);
     eachLine(control, (line) => this.#onLine(line));
     // Without a word of how it ended, its spawner is gone, and the kernel has killed it.
-    const lost = () => this.#finish({ code: null, signal: "SIGKILL", error: null });
-    control.once("end", lost);
-    control.once("close", lost);
+    whenOver(control, ["end", "close"], () => this.#finish({ code: null, signal: "SIGKILL", error: null }));
     control.write(`${id}c${this.#unsent}`);
     this.#control = control;
     if (this.#inputEnded) control.end();
@@ -156,11 +156,15 @@ export class LauncherProcess {
 }
 
 function eachLine(socket: Socket, listener: LineListener): void {
-  // An error closes it, which is heard of by itself.
-  socket.on("error", () => undefined);
   createInterface({ input: socket })
     .on("line", listener)
     .on("error", () => undefined);
+}
+
+/** The first of two connections may break off while the second is made. */
+function whenOver(socket: Socket, events: readonly string[], listener: () => void): void {
+  for (const event of events) socket.once(event, listener);
+  if (socket.destroyed) listener();
 }
 
 function parsed(line: string): object | null {
