@@ -59,7 +59,7 @@ test.each([
   expect(inherited).toBe(value);
 });
 
-test.each([
+const own: { of: string; options: { cwd?: string; env?: Record<string, string> }; a: string }[] = [
   { of: "a directory", options: { cwd: "/" }, a: "" },
   { of: "a variable that bash reads as it starts", options: { env: { A: "1", BASH_ENV: "/x" } }, a: "1" },
   { of: "a variable that bash keeps itself", options: { env: { A: "1", IFS: "x" } }, a: "1" },
@@ -69,13 +69,17 @@ test.each([
     options: { env: { A: "1", B: "b".repeat(100_000) } },
     a: "1",
   },
-])("a session with $of of its own has a shell of its own, and the other ends", async ({ options, a }) => {
-  const pid = await waiting();
-  const session = await open({ id: "own", ...options });
-  expect(session.pid).not.toBe(pid);
-  expect(session).toMatchObject({ a, cwd: "cwd" in options ? options.cwd : agent.workspace });
-  await gone(pid);
-});
+];
+test.each(own)(
+  "a session with $of of its own has a shell of its own, and the other ends",
+  async ({ options, a }) => {
+    const pid = await waiting();
+    const session = await open({ id: "own", ...options });
+    expect(session.pid).not.toBe(pid);
+    expect(session).toMatchObject({ a, cwd: options.cwd ?? agent.workspace });
+    await gone(pid);
+  },
+);
 
 test("a workspace that was replaced meanwhile is the session's", async () => {
   const pid = await waiting();

@@ -63,10 +63,7 @@ export class CertificateAuthority {
       ...validity(),
       keys: caKeys,
       signingAlgorithm: algorithm,
-      extensions: [
-        ...authorityExtensions,
-        await SubjectKeyIdentifierExtension.create(caKeys.publicKey),
-      ],
+      extensions: [...authorityExtensions, await SubjectKeyIdentifierExtension.create(caKeys.publicKey)],
     });
     return new CertificateAuthority(certificate, caKeys, leaf);
   }
