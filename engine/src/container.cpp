@@ -134,6 +134,14 @@ struct Prepared {
   CallFilter filter;
 };
 
+// A shell that starts before the container has its name keeps this one for its prompt: not the machine's.
+constexpr std::string_view waiting_hostname = "sandbox";
+
+SysStatus set_hostname(std::string_view name) {
+  if (::sethostname(name.data(), name.size()) != 0) return failed("hostname_refused", "sethostname");
+  return {};
+}
+
 /// All that does not depend on whose the container will be.
 SysResult<Prepared> prepare(const ContainerPlan& plan, const Fd& launcher) {
   auto sockets = set_up_network();
@@ -148,6 +156,7 @@ SysResult<Prepared> prepare(const ContainerPlan& plan, const Fd& launcher) {
   if (::chdir(plan.root.scratch.c_str()) != 0) return failed("chdir_failed", "enter " + plan.root.scratch);
   if (auto done = become_root_inside(plan.root.identity); !done) return tl::make_unexpected(done.error());
   if (auto done = enter_namespaces(plan); !done) return tl::make_unexpected(done.error());
+  if (auto done = set_hostname(waiting_hostname); !done) return tl::make_unexpected(done.error());
   ::umask(022);
   ::setsid();
   set_rlimits(plan, *grant);
@@ -172,8 +181,7 @@ SysResult<StartConfig> wait_for_start(const Fd& launcher) {
 
 SysStatus become_own(const StartConfig& config, const Prepared& prepared) {
   if (auto done = relay_ports(prepared.sockets, config.ports); !done) return done;
-  const auto& name = config.hostname;
-  if (::sethostname(name.data(), name.size()) != 0) return failed("hostname_refused", "sethostname");
+  if (auto done = set_hostname(config.hostname); !done) return done;
   if (auto done = write_own_etc(config); !done) return done;
   if (auto done = drop_privileges(); !done) return done;
   hide_from_commands();

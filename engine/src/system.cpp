@@ -284,7 +284,7 @@ SysResult<Fd> listen_privately(const std::string& path, const std::string& name)
   const int bound = ::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
   ::umask(mask);
   if (bound != 0) return failed("runtime_dir_refused", "bind " + name);
-  if (::listen(socket.get(), 1024) != 0) return failed("listen_failed", "listen on " + name);
+  if (::listen(socket.get(), SOMAXCONN) != 0) return failed("listen_failed", "listen on " + name);
   return socket;
 }
 

@@ -1,12 +1,22 @@
 /** Starts containers with `sandboxd launch` itself, without the host, and talks to the agent inside. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, chownSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+} from "node:fs";
 import { request } from "node:http";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { descendants } from "../soak/processes.ts";
 
 const root = join(import.meta.dirname, "../..");
 export const binary =
@@ -100,13 +110,22 @@ export class TestContainer {
     createInterface({ input: this.process.stdout }).on("line", (line) => {
       const message = JSON.parse(line);
       if (message.prepared !== true) this.lines.push(message);
-      else if (options.waited === true) tell();
+      else if (options.waited === true) this.#shellWaits().then(tell);
       this.#notify();
     });
     this.ended = once(this.process, "close").then(([code]) => {
       this.#notify();
       return code;
     });
+  }
+
+  /** Until the shell that was started with it has nothing left to do. */
+  async #shellWaits(): Promise<void> {
+    const waits = ({ pid, name }: { pid: number; name: string }) =>
+      name === "bash" && readFileSync(`/proc/${pid}/stat`, "utf8").includes(") S ");
+    while (this.process.exitCode === null && !descendants(this.process.pid ?? 0).some(waits)) {
+      await new Promise((resolve) => setImmediate(resolve));
+    }
   }
 
   async ready(): Promise<void> {

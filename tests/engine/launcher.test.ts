@@ -164,29 +164,38 @@ for name, number in calls.items():
   });
 });
 
-test("the shell that waited in a prepared container is as any other", async () => {
-  const box = await start({
-    waited: true,
-    env: { GIVEN: "yes", LC_ALL: "C" },
-    caCertificatePem: certificate,
-  });
+/** What a shell is and has, as far as commands can see. */
+const aboutShells = [
+  "env | sort",
+  "grep -E 'Cap|Seccomp|NoNew|Groups|Sig[PBIC]|Umask' /proc/self/status",
+  "ulimit -a",
+  "cat /proc/self/cgroup",
+  "readlink /proc/$$/fd/* >/tmp/fds; sed -E 's/s[0-9a-f]{8,}|:.*//' /tmp/fds",
+  "declare -p | grep -vE '__sx_|EPOCH|SECONDS|RANDOM|BASHPID|PPID|LINENO|DIRSTACK|BASH_|HISTCMD|COMP_WORDBREAKS'",
+  "shopt; set -o",
+  "[[ h\u00e9llo == h?llo ]] && echo characters || echo bytes; echo \"[$PS1]\"; hostname; printf '%(%Z)T'",
+];
+
+test.each([
+  { env: { GIVEN: "yes" }, waits: true },
+  { env: { TZ: "Asia/Tokyo", PATH: "/bin", HOME: "/tmp" }, waits: true },
+  { env: { LANG: "en_US.UTF-8" }, waits: false },
+  { env: { LC_ALL: "C" }, waits: false },
+  { env: { PS1: "hey> " }, waits: false },
+  { env: { IGNOREEOF: "1" }, waits: false },
+  { env: { LD_LIBRARY_PATH: "/tmp" }, waits: false },
+])("the first session's shell in a prepared container with $env is as any other", async ({ env, waits }) => {
+  const box = await start({ waited: true, env, caCertificatePem: certificate });
   try {
-    const about = [
-      "env | sort",
-      "grep -E 'Cap|Seccomp|NoNew|Groups|Sig[PBIC]|Umask' /proc/self/status",
-      "ulimit -a",
-      "cat /proc/self/cgroup",
-      "readlink /proc/$$/fd/* >/tmp/fds; sed -E 's/s[0-9a-f]{8,}|:.*//' /tmp/fds",
-      "declare -p | grep -vE '__sx_|EPOCH|SECONDS|RANDOM|BASHPID|PPID|LINENO|DIRSTACK|BASH_|HISTCMD|COMP_WORDBREAKS'",
-      "shopt; set -o",
-    ];
-    const first = await box.exec("echo $$", "first");
-    const told = (session: string) =>
-      Promise.all(about.map((line) => box.run(line).then(() => box.exec(line, session))));
-    const [waiting, fresh] = [await told("first"), await told("second")];
-    expect(first.stdout).toBe("2\n");
-    for (const [index, { stdout }] of waiting.entries())
-      expect(stdout, about[index]).toBe(fresh[index]?.stdout);
+    const pid = (await box.exec("echo $$", "first")).stdout;
+    if (waits) expect(pid).toBe("2\n");
+    else expect(pid).not.toBe("2\n");
+    for (const line of aboutShells) {
+      const [first, second] = [await box.exec(line, "first"), await box.exec(line, "second")];
+      expect(first, line).toMatchObject({ stdout: second.stdout, stderr: second.stderr });
+    }
+    const { stderr } = await box.exec("PS4='+\\h '; set -x; :", "first");
+    expect(stderr).toBe(waits ? "++sandbox :\n" : "++box :\n");
   } finally {
     await box.dispose();
   }

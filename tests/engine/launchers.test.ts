@@ -164,3 +164,14 @@ test("a binary that is not there, or leads nowhere, is told by who takes a launc
   circle.prepare();
   expect((await circle.take(limits).process.closed).error).toMatchObject({ code: "ELOOP" });
 });
+
+test("a close does not wait for a spawner that stands still", async () => {
+  const launchers = launchersOf();
+  launchers.prepare();
+  await prepared();
+  const spawner = descendants(process.pid).find(({ name }) => name === "sandboxd-spawn");
+  if (spawner === undefined) throw new Error("no spawner");
+  process.kill(spawner.pid, "SIGSTOP");
+  await launchers.close();
+  expect(waiting()).toEqual([]);
+});

@@ -2,7 +2,16 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+} from "node:fs";
 import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -255,10 +264,10 @@ test("nothing outlives a host that is killed", async () => {
     stdio: ["ignore", "pipe", "inherit"],
   });
   await once(host.stdout, "data");
-  const pids = descendants(host.pid ?? 0).map(({ pid }) => pid);
-  expect(pids).toHaveLength(3);
+  const processes = descendants(host.pid ?? 0);
+  expect(processes.map(({ name }) => name)).toEqual(["sandboxd-spawn", "sandboxd", "sandboxd-init", "bash"]);
   host.kill("SIGKILL");
-  await gone(...pids);
+  await gone(...processes.map(({ pid }) => pid));
 });
 
 test("a spawner without launchers keeps no program alive", async () => {
@@ -273,4 +282,37 @@ test("a spawner without launchers keeps no program alive", async () => {
   });
   const [[output], [code]] = await Promise.all([once(host.stdout, "data"), once(host, "exit")]);
   expect([String(output), code]).toEqual(["1\n", 0]);
+});
+
+test("a launch that meets a dying spawner has the next one", async () => {
+  const launcher = launched();
+  launcher.endInput();
+  await launcher.closed;
+  const pid = spawnerPid();
+  process.kill(pid, "SIGSTOP");
+  const late = launched();
+  const prepared = said(late, "prepared");
+  // It has connected, and is to be told so in the next turn of the loop, which does not come before the death.
+  for (let step = 0; step < 10; step++) await null;
+  process.kill(pid, "SIGKILL");
+  while (alive([pid]).length > 0);
+  await prepared;
+  expect(spawnerPid()).not.toBe(pid);
+  late.endInput();
+  expect(await late.closed).toMatchObject({ error: null });
+});
+
+test("a spawner that cannot start for want of descriptors says so, and the next one can", async () => {
+  const taken: number[] = [];
+  try {
+    for (;;) taken.push(openSync("/dev/null", "r"));
+  } catch {
+    // There are no more.
+  }
+  const { error } = await launched().closed.finally(() => taken.splice(0).forEach(closeSync));
+  expect(error?.message).toMatch(/EMFILE/);
+  const next = launched();
+  await said(next, "prepared");
+  next.endInput();
+  await next.closed;
 });

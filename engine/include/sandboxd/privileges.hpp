@@ -21,7 +21,7 @@ void hide_from_commands();
 class CallFilter {
  public:
   [[nodiscard]] static SysResult<CallFilter> make();
-  /// Makes one system call, so that a child of vfork may ask for it.
+  /// Makes one system call and nothing else unless that fails, so that a child of vfork may ask for it.
   [[nodiscard]] SysStatus install() const;
 
  private:

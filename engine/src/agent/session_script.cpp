@@ -18,44 +18,17 @@ std::string about(std::string_view name, std::string_view text) {
   return out;
 }
 
-/// Read by bash as it starts, kept by it, or not to be set: see "Shell Variables" in its manual.
-constexpr std::array<std::string_view, 36> kShellsOwn{"_",
-                                                      "COPROC",
-                                                      "DIRSTACK",
-                                                      "ENV",
-                                                      "EPOCHREALTIME",
-                                                      "EPOCHSECONDS",
-                                                      "EUID",
-                                                      "FUNCNAME",
-                                                      "FUNCNEST",
-                                                      "GLOBIGNORE",
-                                                      "GROUPS",
-                                                      "HISTCMD",
-                                                      "HOSTTYPE",
-                                                      "IFS",
-                                                      "LINENO",
-                                                      "MACHTYPE",
-                                                      "MAPFILE",
-                                                      "OLDPWD",
-                                                      "OPTARG",
-                                                      "OPTERR",
-                                                      "OPTIND",
-                                                      "OSTYPE",
-                                                      "PIPESTATUS",
-                                                      "POSIXLY_CORRECT",
-                                                      "POSIX_PEDANTIC",
-                                                      "PPID",
-                                                      "PS4",
-                                                      "PWD",
-                                                      "RANDOM",
-                                                      "REPLY",
-                                                      "SECONDS",
-                                                      "SHELLOPTS",
-                                                      "SHLVL",
-                                                      "SRANDOM",
-                                                      "TMOUT",
-                                                      "UID"};
-constexpr std::array<std::string_view, 3> kShellsPrefixes{"BASH", "COMP_", "__sx_"};
+/// Read by bash or its libraries as it starts, kept by it, or not to be set: see "Shell Variables" in its
+/// manual. A locale that is not installed, for one, leaves a shell as it is, but not one that starts with it.
+constexpr std::array<std::string_view, 37> kShellsOwn{
+    "_",         "COPROC",   "DIRSTACK",   "ENV",       "EPOCHREALTIME", "EPOCHSECONDS", "EUID",
+    "FUNCNAME",  "FUNCNEST", "GLOBIGNORE", "GROUPS",    "HISTCMD",       "HOSTTYPE",     "IFS",
+    "IGNOREEOF", "LINENO",   "LOCPATH",    "MACHTYPE",  "MAPFILE",       "NLSPATH",      "OLDPWD",
+    "OPTARG",    "OPTERR",   "OPTIND",     "OSTYPE",    "PIPESTATUS",    "PPID",         "PWD",
+    "RANDOM",    "REPLY",    "SECONDS",    "SHELLOPTS", "SHLVL",         "SRANDOM",      "TMOUT",
+    "UID",       "ignoreeof"};
+constexpr std::array<std::string_view, 10> kShellsPrefixes{"BASH", "COMP_",   "GLIBC_", "LANG", "LC_",
+                                                           "LD_",  "MALLOC_", "POSIX",  "PS",   "__sx_"};
 
 }  // namespace
 
@@ -79,9 +52,10 @@ std::string session_driver(const std::string& directory) {
          "/usr/bin/env -0 >&199; builtin printf '\\0' >&199; elif [[ $__sx_n == v ]]; then builtin mapfile "
          "-d '' "
          "-t __sx_c <" +
-         quoted + "/v; builtin export -- \"${__sx_c[@]}\"; else builtin mapfile -d '' -t __sx_c <" + quoted +
-         "/c; { builtin eval \"${__sx_c[0]}\"; } </dev/null >" + quoted + "/\"o$__sx_n\" 2>" + quoted +
-         "/\"e$__sx_n\" 198<&- 199>&-; builtin printf '%d\\n' \"$?\" >&199; fi; done";
+         quoted +
+         "/v; builtin export -- \"${__sx_c[@]}\"; SECONDS=0; else builtin mapfile -d '' -t __sx_c <" +
+         quoted + "/c; { builtin eval \"${__sx_c[0]}\"; } </dev/null >" + quoted + "/\"o$__sx_n\" 2>" +
+         quoted + "/\"e$__sx_n\" 198<&- 199>&-; builtin printf '%d\\n' \"$?\" >&199; fi; done";
 }
 
 std::string wrap_command(const ExecRequest& request) {

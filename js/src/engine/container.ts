@@ -175,7 +175,8 @@ class EngineContainer {
     const life = currentLife(this.#id);
     if (life === null || life.outcome !== null) throw portError("not_running", port);
     // The library has just asked the same by another name: what it will hear is known.
-    if (port === agentPort && this.#answered === life && request.url === probe) return new Response();
+    const asks = port === agentPort && request.method === "GET" && request.url === probe;
+    if (asks && this.#answered === life) return new Response();
     const headers = new Headers(request.headers);
     this.#address(headers, "port", life);
     headers.set(engineHeader.port, String(port));

@@ -91,7 +91,7 @@ export class LauncherProcess {
     this.#control?.end();
   }
 
-  /** Takes effect as soon as its id is known, which nobody else can have before its end is known here too. */
+  /** Takes effect as soon as its id is known, which no other process has while its spawner lives, before its end is known here too. */
   kill(signal: NodeJS.Signals): void {
     if (this.#end !== null) return;
     if (this.#pid === null) {

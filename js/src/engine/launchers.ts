@@ -110,8 +110,8 @@ export class Launchers {
     const spare = this.#spare;
     this.#spare = null;
     if (spare !== null) this.#dismiss(spare);
-    await Promise.all(this.#dismissed);
-    await this.#spawner.close();
+    // A launcher's end is heard of from the spawner, whose patience has an end.
+    await Promise.all([...this.#dismissed, this.#spawner.close()]);
   }
 
   /** Without a second line it tidies up after itself. */

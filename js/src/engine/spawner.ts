@@ -1,6 +1,7 @@
 /** The process that starts launchers: a small one, since this one would have to be copied for each of them. */
 import { type ChildProcessByStdio, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
 import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 import { logLine } from "../worker/log.ts";
@@ -27,7 +28,7 @@ interface Running {
 /** How long launchers that are ending may take to tidy up before all is ended. */
 const closeMs = 5_000;
 /** What a connection meets when the spawner is gone, and nobody has heard of it. */
-const goneCodes: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "ENOENT"]);
+const goneCodes: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "ECONNRESET", "ENOENT"]);
 
 /** Starts a spawner for the first launcher, and another one for the next after its death, which is that of all its launchers. */
 export class Spawner {
@@ -68,7 +69,7 @@ export class Spawner {
   async #connect(launcher: LauncherProcess): Promise<void> {
     for (let again = true; ; again = false) {
       if (this.#closing) throw new Error("the engine is closing");
-      this.#current ??= this.#start();
+      this.#current ??= this.#watched(this.#start());
       const running = this.#current;
       await running.ready;
       try {
@@ -87,6 +88,7 @@ export class Spawner {
     // Nothing of this process's environment is handed down: it may hold keys.
     const env = { PATH: process.env.PATH ?? "/usr/sbin:/usr/bin:/sbin:/bin" };
     const child = spawn(binary, ["spawn", socket], { stdio: ["pipe", "pipe", "pipe"], env });
+    if (child.pid === undefined) return neverStarted(child);
     for (const emitter of [child, child.stdin]) emitter.on("error", () => undefined);
     let complaint = "";
     createInterface({ input: child.stderr }).on("line", (line) => {
@@ -95,23 +97,24 @@ export class Spawner {
     });
     const ready = new Promise<void>((resolve, reject) => {
       createInterface({ input: child.stdout }).once("line", () => resolve());
-      child.once("error", reject);
       child.once("close", (code, signal) =>
         reject(new Error(complaint || `sandboxd spawn ended with ${signal ?? `status ${code}`}`)),
       );
     });
     const exited = new Promise<void>((resolve) => {
-      child.once("error", () => resolve());
       child.once("exit", () => resolve());
     });
-    const running = { child, ready, exited };
-    this.#all.add(running);
     ready.then(
       () => stopHolding(child),
       () => undefined,
     );
     child.once("exit", (code, signal) => this.#onExit(code, signal));
-    exited.then(() => {
+    return { child, ready, exited };
+  }
+
+  #watched(running: Running): Running {
+    this.#all.add(running);
+    running.exited.then(() => {
       this.#forget(running);
       this.#all.delete(running);
     });
@@ -127,6 +130,13 @@ export class Spawner {
   #forget(running: Running): void {
     if (this.#current === running) this.#current = null;
   }
+}
+
+/** Without descriptors it does not even have its streams; why is told in a moment. */
+function neverStarted(child: Child): Running {
+  const ready = once(child, "error").then(([error]) => Promise.reject(error));
+  const exited = ready.catch(() => undefined);
+  return { child, ready, exited };
 }
 
 /** A spawner that waits for work keeps no program alive. */

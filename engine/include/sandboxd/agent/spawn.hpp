@@ -30,7 +30,8 @@ struct SpawnLimits {
   bool crowded = false;         ///< so many share these groups that a turn on a processor may take long
   std::uint64_t processes = 0;  ///< RLIMIT_NPROC, 0 to leave it
   bool drop_groups = false;     ///< without the agent's supplementary groups
-  /// Gives up what the program must not have, in the child: by system calls alone. Whether it could.
+  /// Gives up what the program must not have, in the child, whose memory is still this process's: by system
+  /// calls alone as long as they succeed. Whether it could.
   const std::function<bool()>* give_up = nullptr;
 };
 
