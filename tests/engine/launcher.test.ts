@@ -176,7 +176,7 @@ const aboutShells = [
   "[[ h\u00e9llo == h?llo ]] && echo characters || echo bytes; echo \"[$PS1]\"; hostname; printf '%(%Z)T'",
 ];
 
-test.each([
+const environments: { env: Record<string, string>; waits: boolean }[] = [
   { env: { GIVEN: "yes" }, waits: true },
   { env: { TZ: "Asia/Tokyo", PATH: "/bin", HOME: "/tmp" }, waits: true },
   { env: { LANG: "en_US.UTF-8" }, waits: false },
@@ -184,22 +184,26 @@ test.each([
   { env: { PS1: "hey> " }, waits: false },
   { env: { IGNOREEOF: "1" }, waits: false },
   { env: { LD_LIBRARY_PATH: "/tmp" }, waits: false },
-])("the first session's shell in a prepared container with $env is as any other", async ({ env, waits }) => {
-  const box = await start({ waited: true, env, caCertificatePem: certificate });
-  try {
-    const pid = (await box.exec("echo $$", "first")).stdout;
-    if (waits) expect(pid).toBe("2\n");
-    else expect(pid).not.toBe("2\n");
-    for (const line of aboutShells) {
-      const [first, second] = [await box.exec(line, "first"), await box.exec(line, "second")];
-      expect(first, line).toMatchObject({ stdout: second.stdout, stderr: second.stderr });
+];
+test.each(environments)(
+  "the first session's shell in a prepared container with $env is as any other",
+  async ({ env, waits }) => {
+    const box = await start({ waited: true, env, caCertificatePem: certificate });
+    try {
+      const pid = (await box.exec("echo $$", "first")).stdout;
+      if (waits) expect(pid).toBe("2\n");
+      else expect(pid).not.toBe("2\n");
+      for (const line of aboutShells) {
+        const [first, second] = [await box.exec(line, "first"), await box.exec(line, "second")];
+        expect(first, line).toMatchObject({ stdout: second.stdout, stderr: second.stderr });
+      }
+      const { stderr } = await box.exec("PS4='+\\h '; set -x; :", "first");
+      expect(stderr).toBe(waits ? "++sandbox :\n" : "++box :\n");
+    } finally {
+      await box.dispose();
     }
-    const { stderr } = await box.exec("PS4='+\\h '; set -x; :", "first");
-    expect(stderr).toBe(waits ? "++sandbox :\n" : "++box :\n");
-  } finally {
-    await box.dispose();
-  }
-});
+  },
+);
 
 test("two containers do not see each other", async () => {
   const [one, other] = await Promise.all([start({ id: "one" }), start({ id: "other" })]);
