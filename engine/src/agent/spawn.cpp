@@ -140,6 +140,7 @@ void release_into_groups(pid_t pid, const ChildPlan& plan) {
 [[gnu::noinline]] pid_t fork_child(ChildPlan& plan) {
   // NOLINTNEXTLINE(clang-analyzer-security.insecureAPI.vfork): posix_spawn joins no control group.
   const pid_t pid = ::vfork();
+  // NOLINTNEXTLINE(clang-analyzer-unix.Vfork): it makes system calls alone, and ends in exec or _exit.
   if (pid == 0) child(plan);
   return pid;
 }
