@@ -14,7 +14,7 @@ const WARM_UPS = 10;
 const STARTS = 40;
 const EXECS = 200;
 const FILE_ROUNDS = 15;
-const BACKUP_ROUNDS = 5;
+const BACKUP_ROUNDS = 15;
 const MEGABYTES = 10;
 const barePort = "8200";
 /** The stock server's on a 2-core machine: cold start and exec. */
